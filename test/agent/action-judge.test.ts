@@ -7,7 +7,7 @@ import { type Facts, NO_FACTS } from "../../src/core/tool.ts";
 const judged = (facts: Partial<Facts>, mode: Mode = "workspace-write", links = (path: string) => path) =>
   judgeIn({ mode, workspace: "/repo", home: "/home/user", links }).judge({ ...NO_FACTS, ...facts });
 
-test("file tools stay in the workspace and in temporary folders, whatever a shell may read", () => {
+test("file tools are limited to the workspace and temporary folders, even where a shell may read more", () => {
   assert.equal(judged({ reads: ["/repo/src/a.ts"] }).decision, "allow");
   assert.equal(judged({ writes: ["/tmp/x"] }).decision, "allow");
   for (const path of ["/etc/passwd", "/repo/../secret", "/home/user/.bashrc", "/usr/include/stdio.h"]) {
@@ -20,28 +20,28 @@ test("file tools stay in the workspace and in temporary folders, whatever a shel
 const links = (path: string): string => (path === "/repo/link" ? "/etc/passwd" : path);
 const changes = (command: string): boolean => judged({ commands: [command] }).changes;
 
-test("a link is judged by where it leads", () => {
+test("a link is judged by its target", () => {
   assert.equal(judged({ reads: ["/repo/link"] }, "workspace-write", links).decision, "deny");
   assert.equal(judged({ writes: ["/repo/plain"] }, "workspace-write", links).decision, "allow");
 });
 
-test("in danger-full-access the container is theirs, and what the host would obey is not", () => {
+test("in danger-full-access, files of the container may be written, and files that the host executes may not", () => {
   assert.equal(judged({ writes: ["/opt/tool"] }, "danger-full-access").decision, "allow");
   assert.equal(judged({ writes: ["/repo/.git/hooks/pre-commit"] }, "danger-full-access").decision, "deny");
 });
 
-test("in read-only mode a write asks", () => {
+test("in read-only mode a write requires confirmation", () => {
   assert.equal(judged({ writes: ["/repo/a"] }, "read-only").decision, "ask");
   assert.equal(judged({ reads: ["/repo/a"] }, "read-only").decision, "allow");
 });
 
-test("of several files the strictest counts, its rules first, and all are the target", () => {
+test("for several files the strictest verdict applies, its rules are listed first, and every file is named as a target", () => {
   const { decision, target, rules, changes } = judged({ writes: ["/repo/a", "/repo/.git/config"] });
   assert.deepEqual([decision, target, changes], ["deny", "/repo/a, /repo/.git/config", true]);
   assert.notEqual(rules[0]?.id, "path.workspace");
 });
 
-test("what asks is told from what is allowed beside it", () => {
+test("asks lists only the rules that require confirmation, not those that allow other commands of the line", () => {
   const asking = (facts: Partial<Facts>): readonly string[] => judged(facts).asks.map(({ id }) => id);
   const both = judged({ commands: ["seq 1 9; echo a > b.txt && ls -la"] });
   assert.deepEqual(
@@ -54,7 +54,7 @@ test("what asks is told from what is allowed beside it", () => {
   assert.deepEqual(asking({ program: "box", commands: ["ls"] }), ["tool.program"]);
 });
 
-test("a command changes something when one of its effects does", () => {
+test("a command counts as a change when one of its effects is a change", () => {
   assert.deepEqual(["ls -l", "cat a > /dev/null", "touch a", "rm a", "mkdir x", "git status"].map(changes), [
     false,
     false,
@@ -65,11 +65,11 @@ test("a command changes something when one of its effects does", () => {
   ]);
 });
 
-test("what touches nothing is allowed", () => {
+test("a call that touches nothing is allowed", () => {
   const { decision, command, changes } = judged({});
   assert.deepEqual([decision, command, changes], ["allow", false, false]);
 });
-test("a tool is judged by what it says that does its work, and by its name", () => {
+test("a tool that runs a program is judged by the facts it declares and by its name", () => {
   const judge = judgeIn({
     mode: "workspace-write",
     workspace: "/repo",
@@ -104,7 +104,7 @@ const WRITING = [
 
 for (const mode of ["workspace-write", "danger-full-access"] as const) {
   for (const command of HARMLESS)
-    test(`${mode}: ${command} leaves the workspace as it is`, () => {
+    test(`${mode}: ${command} leaves the workspace unchanged`, () => {
       assert.equal(judge(mode).judge({ ...NO_FACTS, commands: [command] }).mayWrite, false);
     });
   for (const command of WRITING)
@@ -113,7 +113,7 @@ for (const mode of ["workspace-write", "danger-full-access"] as const) {
     });
 }
 
-test("what a file tool writes, writes; what it reads does not", () => {
+test("a file tool may write where it declares writes, and not where it only declares reads", () => {
   const own = judge("workspace-write");
   assert.equal(own.judge({ ...NO_FACTS, writes: ["/w/a.txt"] }).mayWrite, true);
   assert.equal(own.judge({ ...NO_FACTS, reads: ["/w/a.txt"] }).mayWrite, false);

@@ -36,7 +36,7 @@ async function noticesFor(prompt: string, tool: string): Promise<readonly string
   return agent.events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
 }
 
-test("a request for the web says what would turn its tools on, where they are off, and nothing else does", async () => {
+test("a request for the web gets a notice about how to turn the web tools on only while they are off", async () => {
   const web = "search the web for the newest release of zod";
   const [said = "", ...others] = await noticesFor(web, "read_file");
   assert.match(said, /tools are off; .*harness config set web '\{"fetch": true\}'/);
@@ -85,7 +85,7 @@ async function goneOnWith(
   return { status, shown: JSON.stringify(messages), roles: messages.map(({ role }) => role) };
 }
 
-test("who goes on after a repetition that was stopped is not shown it again, but a line that says so", async () => {
+test("after a run was stopped for repetition, the next one sees a one-line note instead of the repeated calls", async () => {
   const one = await goneOnWith([[LOOK], [TRY], [TRY], [TRY], [TRY]]);
   assert.equal(one.status, "budget");
   for (const kept of ["FIRST-WISH", "GOOD-CALL", "GOOD-RESULT", "go on"])
@@ -108,7 +108,7 @@ test("who goes on after a repetition that was stopped is not shown it again, but
   assert.deepEqual(mixed.roles, ["system", "user", "assistant", "tool", "tool", "user"]);
 });
 
-test("a history that ends with another way, or with two of the same, stays as it is", async () => {
+test("a history that did not end in repetition is left unchanged", async () => {
   for (const replies of [
     [[TRY], [TRY], [TRY], [LOOK]],
     [[TRY], [TRY]],
@@ -174,7 +174,7 @@ async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claim
   return `${exit_code} ${reason}`;
 }
 
-test("a weak model that only looked has not done what was asked for, unless the request left it open", async () => {
+test("a weak model that only looked has not fulfilled a change request, unless the request left it open", async () => {
   const weak = { isWeak: true, says: "Nothing needs to be changed." };
   assert.equal(
     await endOf(weak),
@@ -189,7 +189,7 @@ test("a weak model that only looked has not done what was asked for, unless the 
   assert.match(await endOf({ ...weak, isWeak: false }), /^0 /);
 });
 
-test("an answer that says that something was changed, where nothing is, is told as it is, and is no end for the strict", async () => {
+test("an answer that claims a change where there was none is reported as such", async () => {
   const claim = /^0 The model changed nothing, although its answer says that it did\. It looked at /;
   assert.match(await endOf({}), claim);
   assert.match(await endOf({ calls: [["bash"]], commands: "echo fixed" }), claim);

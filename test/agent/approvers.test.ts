@@ -29,7 +29,7 @@ const answerOf = async (mode: Mode, contained: boolean, writes = false): Promise
   return answer === "waits" ? answer : [answer.runs, answer.by];
 };
 
-test("park has what is contained run as it would, and the rest wait", async () => {
+test("with park, contained calls run as usual and all others wait", async () => {
   assert.deepEqual(await answerOf("workspace-write", true), [true, "contained"]);
   assert.equal(await answerOf("workspace-write", false), "waits");
   assert.deepEqual(await answerOf("danger-full-access", false), [true, "mode"]);
@@ -38,7 +38,7 @@ test("park has what is contained run as it would, and the rest wait", async () =
   assert.deepEqual(await answerOf("read-only", false, true), [false, "nobody"]);
 });
 
-test("an answer is for the call that waited, and for it once", async () => {
+test("an answer applies to the waiting call only, and only once", async () => {
   const approver = remembering({ always: [], once: { question: question(), runs: true } }, parking);
   assert.equal(await approver.ask(question({ call: "c2" }), NEVER), "waits");
   assert.deepEqual(await approver.ask(question(), NEVER), { runs: true, by: "person", reason: "" });
@@ -53,13 +53,13 @@ const others: readonly (readonly [string, Partial<Question>])[] = [
   ["another reason", { decision: { decision: "ask", contained: false, rules: [] } }],
 ];
 for (const [what, over] of others)
-  test(`a yes is not for ${what}`, async () => {
+  test(`a yes does not apply to ${what}`, async () => {
     const once = { question: question(), runs: true };
     const approver = remembering({ always: [question()], once }, parking);
     assert.equal(await approver.ask(question(over), NEVER), "waits");
   });
 
-test("a yes for the session is for every call of the same", async () => {
+test("a yes for the session applies to every identical call", async () => {
   const approver = remembering({ always: [question()] }, parking);
   for (const call of ["c1", "c2", "c2"]) {
     const answer = await approver.ask(question({ call }), NEVER);
@@ -67,7 +67,7 @@ test("a yes for the session is for every call of the same", async () => {
   }
 });
 
-test("a no holds for its call, whatever the policy says of it by then", () => {
+test("a no applies to its call even if the policy allows the call by then", () => {
   const refusing = remembering({ always: [], once: { question: question(), runs: false } }, parking);
   const other: Question = { ...question(), decision: { decision: "allow", contained: true, rules: [] } };
   assert.deepEqual(refusing.refuses?.(other), { runs: false, by: "person", reason: "" });
@@ -76,7 +76,7 @@ test("a no holds for its call, whatever the policy says of it by then", () => {
   assert.equal(allowing.refuses?.(other), undefined);
 });
 
-test("a yes to a call is for its arguments, where its text does not tell them too", async () => {
+test("a yes applies to the exact arguments, even where the text of the call does not contain them", async () => {
   const tool = { tool: "tracker__close", text: "tracker__close" };
   const asked = question({ ...tool, args: { id: 7, why: { a: 1, b: 2 } } });
   const answer = (args: Question["args"]) =>
@@ -88,7 +88,7 @@ test("a yes to a call is for its arguments, where its text does not tell them to
   assert.deepEqual(await answer({ id: 7, why: { a: 1, b: 2 } }), { runs: true, by: "person", reason: "" });
 });
 
-test("an edited command comes in place of the call that waited, once, and is asked about as any", async () => {
+test("an edited command replaces the waiting call once and still requires confirmation", async () => {
   const once = { question: question(), runs: true, edited: "curl y" };
   const approver = remembering({ always: [], once }, parking);
   assert.equal(approver.refuses?.(question({ call: "c2" })), undefined);
@@ -99,7 +99,7 @@ test("an edited command comes in place of the call that waited, once, and is ask
 });
 
 for (const runs of [true, false])
-  test(`where the edited one has waited, a ${runs ? "yes" : "no"} is for it and not for the model's`, async () => {
+  test(`when the edited command was the one that waited, a ${runs ? "yes" : "no"} applies to it and not to the model's command`, async () => {
     const waited = question({ args: { command: "curl y" }, text: "curl y", replaces: "curl x" });
     const approver = remembering({ always: [], once: { question: waited, runs } }, parking);
     assert.equal(approver.refuses?.(question())?.edited, "curl y");
@@ -146,7 +146,7 @@ function counting(mode: Mode): { readonly judge: Judge; readonly texts: string[]
 }
 
 for (const mode of MODES)
-  test(`in ${mode}, variables judged together are refused as each is alone`, async () => {
+  test(`in ${mode}, variables judged together get the same refusals as each one alone`, async () => {
     const { judge } = counting(mode);
     const alone = async (name: string, value: string): Promise<boolean> =>
       (await refusedBy(() => Promise.resolve(judge), mode)(new Map([[name, value]]))).has(name);
@@ -163,7 +163,7 @@ for (const mode of MODES)
       }
   });
 
-test("any number of variables that may go on are judged in one text, and once", async () => {
+test("any number of allowed variables is judged in one text, and judged only once", async () => {
   const { judge, texts } = counting("workspace-write");
   const refused = refusedBy(() => Promise.resolve(judge), "workspace-write");
   const many = new Map(Array.from({ length: 90 }, (_, at) => [`V${at}`, String(at)]));
@@ -172,7 +172,7 @@ test("any number of variables that may go on are judged in one text, and once", 
   assert.deepEqual([[...(await refused(new Map([["V1", "other"]])))], texts.length], [[], 2]);
 });
 
-test("what is refused is found among others, and not judged again while it stays the same", async () => {
+test("a refused variable is found among others, and is judged again only after it changes", async () => {
   const { judge, texts } = counting("workspace-write");
   const refused = refusedBy(() => Promise.resolve(judge), "workspace-write");
   const three = new Map([

@@ -73,7 +73,7 @@ async function isDone(agent: Crew | undefined): Promise<void> {
     await new Promise(setImmediate);
 }
 
-test("it begins at once, and what it reports is told with the next results, once", async () => {
+test("a background task starts at once, and its report is delivered once, with the next results", async () => {
   const ran: string[] = [];
   const late: { agent?: Crew } = {};
   const agent = crew({
@@ -99,7 +99,7 @@ test("it begins at once, and what it reports is told with the next results, once
   assert.ok(ran.includes("cat a") && ran.includes("pwd"));
 });
 
-test("it is looked at, waited for, and told of no more than what it reports", async () => {
+test("the state of a task can be polled and waited for, and shows nothing but its report", async () => {
   const gate = Promise.withResolvers<void>();
   const agent = crew({
     lines: [
@@ -121,7 +121,7 @@ test("it is looked at, waited for, and told of no more than what it reports", as
   ]);
 });
 
-test("a wait has an end when its time is up", async () => {
+test("waiting for a task ends after the timeout", async () => {
   const agent = crew({
     lines: [
       begin("look"),
@@ -135,7 +135,7 @@ test("a wait has an end when its time is up", async () => {
   assert.match(resultsOf(agent)[1] ?? "", /^\[t1 is running/);
 });
 
-test("one that is cancelled ends with its call, and the run goes on", async () => {
+test("cancelling a task ends its running call, and the run continues", async () => {
   const ran: string[] = [];
   const began = Promise.withResolvers<void>();
   const agent = crew({
@@ -155,7 +155,7 @@ test("one that is cancelled ends with its call, and the run goes on", async () =
   assert.deepEqual([ran, statuses(agent).at(-1)], [["sleep 100"], "a1 t1 cancelled"]);
 });
 
-test("three run at once, a fourth is refused until one has ended; each has a number of its own", async () => {
+test("three tasks may run at once, a fourth is refused until one ends, and each has its own number", async () => {
   const gate = Promise.withResolvers<void>();
   const waits = [{ text: "ok", before: () => gate.promise }] as const;
   const agent = crew({
@@ -174,7 +174,7 @@ test("three run at once, a fourth is refused until one has ended; each has a num
   assert.match(texts[5] ?? "", /^\[t4 is running/);
 });
 
-test("an answer beside tasks is met with what still runs, once; then they are ended, and that is said", async () => {
+test("an answer while tasks still run is challenged once; after the second answer the tasks are stopped and named", async () => {
   const ran: string[] = [];
   const agent = crew({
     lines: [begin("go on"), { text: "I have begun it" }, { text: "never mind" }],
@@ -190,7 +190,7 @@ test("an answer beside tasks is met with what still runs, once; then they are en
   assert.equal(statuses(agent).at(-1), "a1 t1 cancelled");
 });
 
-test("a report that came behind the last results is told before an answer counts", async () => {
+test("a report that arrives after the last results is delivered before an answer is accepted", async () => {
   const agent = crew({
     lines: [begin("look"), { text: "done", before: () => new Promise(setImmediate) }, { text: "now I know" }],
     children: { look: [{ text: "the sum is 3" }] },
@@ -199,7 +199,7 @@ test("a report that came behind the last results is told before an answer counts
   assert.match(agent.history.messages.at(-2)?.text ?? "", /t1 has ended\. Its report:\nthe sum is 3$/);
 });
 
-test("a limit of the run is one of its tasks too, and ends them", async () => {
+test("the limits of a run include its tasks and end them", async () => {
   const ran: string[] = [];
   const agent = crew({
     lines: [begin("count"), task({ task: "t1", timeout: 600 }), { text: "done" }],
@@ -242,7 +242,7 @@ const request = (agent: Crew, over: Partial<RunRequest> = {}): RunRequest => ({
   ...over,
 });
 
-test("whatever ends a run, its tasks end before it: cancelled, out of time, or without its box", async () => {
+test("the tasks of a run end before the run does, whether it is cancelled, out of time or loses its box", async () => {
   const stop = new AbortController();
   const endings: readonly (readonly [string, (agent: Crew) => void, string])[] = [
     ["SIGINT", () => stop.abort(new Interrupted("SIGINT")), "interrupted"],
@@ -288,7 +288,7 @@ function parkedOf(agent: Crew): Parked {
   return JSON.parse(JSON.stringify(record.parked)) as Parked;
 }
 
-test("a question of a task parks the whole run; with the answer both go on where they were", async () => {
+test("a question from a task parks the whole run, and after the answer both continue where they were", async () => {
   const ran: string[] = [];
   const children = { far: [sh("ls", FAR, "pwd"), { text: "looked far" }] };
   const first = crew({
@@ -320,7 +320,7 @@ test("a question of a task parks the whole run; with the answer both go on where
   assert.match(resultsOf(again).at(-1) ?? "", /^\[t1 has ended, 0 ms\]\nlooked far/);
 });
 
-test("an answer does not end a run of which a task waits for a person", async () => {
+test("an answer does not end a run while one of its tasks waits for a person", async () => {
   const agent = crew({
     lines: [begin("far"), { text: "done", before: () => new Promise(setImmediate) }],
     children: { far: [sh(FAR)] },
@@ -330,7 +330,7 @@ test("an answer does not end a run of which a task waits for a person", async ()
   assert.equal((await runRequest(agent, request(agent), NEVER)).status, "parked");
 });
 
-test("tasks of a run that parks stop between two turns: calls come to their end, reports are kept", async () => {
+test("when a run parks, its tasks stop between turns: running calls finish and reports are kept", async () => {
   const ran: string[] = [];
   const [began, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const first = crew({
@@ -373,7 +373,7 @@ test("tasks of a run that parks stop between two turns: calls come to their end,
   assert.match(resultsOf(again).join("\n"), /t1 has ended, 0 ms\]\nboth[^]*t2 has ended, 0 ms\]\nasked/);
 });
 
-test("a report that was not told when the run parked is told when it goes on", async () => {
+test("a report that was not delivered before the run parked is delivered when it resumes", async () => {
   const gate = Promise.withResolvers<void>();
   const first = crew({
     lines: [begin("ends"), sh("wait", FAR)],
@@ -401,7 +401,7 @@ test("a report that was not told when the run parked is told when it goes on", a
   assert.match(resultsOf(again).at(-1) ?? "", /\[harness\] t1 has ended\. Its report:\nended early$/);
 });
 
-test("a task whose run is gone is told as lost, once, and its number is not used again", async () => {
+test("a task whose run is gone is reported as lost once, and its number is not reused", async () => {
   const first = crew({
     lines: [begin("go on\nfor long"), { text: "done" }, { text: "done" }],
     children: { "go on\nfor long": [{ before: () => new Promise(() => undefined) }] },
@@ -420,7 +420,7 @@ test("a task whose run is gone is told as lost, once, and its number is not used
   assert.ok(!last?.text.includes("t1 ("), last?.text);
 });
 
-test("which tasks wait to be told of goes back with the history", () => {
+test("the list of undelivered tasks is rolled back with the history", () => {
   const records: SessionRecord[] = [];
   const memory = new Memory("/repo", [], (record) => void records.push(record));
   memory.history.add({ role: "user", text: "one" });
@@ -439,7 +439,7 @@ test("which tasks wait to be told of goes back with the history", () => {
   }
 });
 
-test("what breaks inside of a task is its report", async () => {
+test("an exception inside a task becomes its report", async () => {
   const agent = crew({
     lines: [begin("breaks"), task({ task: "t1", timeout: 600 }), { text: "done" }],
     children: {
@@ -456,7 +456,7 @@ test("what breaks inside of a task is its report", async () => {
   assert.match(resultsOf(agent)[1] ?? "", /The subagent failed: oops/);
 });
 
-test("the list of tasks stands beside the summary of a conversation that was made shorter", async () => {
+test("the text kept with a compacted conversation lists the background tasks", async () => {
   const told: string[] = [];
   const agent = crew({
     lines: [begin("look\nhere"), sh("ls"), { text: "done" }, { text: "done" }],
@@ -467,7 +467,7 @@ test("the list of tasks stands beside the summary of a conversation that was mad
   assert.deepEqual(told, ["[Your tasks in the background at that time]\nt1: look here"]);
 });
 
-test("every call of a task is judged: a deny holds, and its allowed twin runs", async () => {
+test("every call of a task is judged: a denied one is refused, an allowed one runs", async () => {
   for (const background of [true, false]) {
     const ran: string[] = [];
     const agent = crew({
@@ -488,7 +488,7 @@ test("every call of a task is judged: a deny holds, and its allowed twin runs", 
   }
 });
 
-test("the hooks of the run are asked around every call of a task, in the background too", async () => {
+test("the hooks of the run apply to every call of a task, also in the background", async () => {
   for (const background of [true, false]) {
     const ran: string[] = [];
     const asked: string[] = [];
@@ -526,7 +526,7 @@ const edit = (old: string, young: string): Line => ({
   calls: [["edit_file", { path: "a.txt", old, new: young }]],
 });
 
-test("two agents that write to the same file do it in order, and no change is lost", async () => {
+test("two agents that write to the same file take turns, and no change is lost", async () => {
   const inner = fakeBox({ files: { "a.txt": "one\ntwo\n" } });
   const box = {
     ...inner,
@@ -555,7 +555,7 @@ test("two agents that write to the same file do it in order, and no change is lo
   assert.ok(text === "eins\ntwo\n" || text === "one\nzwei\n", text);
 });
 
-test("writes to one path wait for each other, those to others do not", async () => {
+test("writes to the same path wait for each other, writes to different paths do not", async () => {
   const order = new WriteOrder();
   const log: string[] = [];
   const gate = Promise.withResolvers<void>();

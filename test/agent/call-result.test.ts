@@ -43,14 +43,14 @@ async function paged(outputs: ReturnType<typeof memoryOutputs>, id: string, from
   return pages.join("");
 }
 
-test("a short result goes to the model as it is, and is not kept", () => {
+test("a short result is sent to the model unchanged and is not stored", () => {
   const outputs = memoryOutputs();
   assert.deepEqual(bound("all\nof it\n", outputs), { text: "all\nof it\n" });
   assert.deepEqual(bound("é".repeat(MAX_BYTES / 2), outputs), { text: "é".repeat(MAX_BYTES / 2) });
   assert.deepEqual(outputs.kept, []);
 });
 
-test("of a long result the model gets whole lines of its head and tail, and where to read on", () => {
+test("the model gets whole lines from the head and tail of a long result, and a note on how to read the rest", () => {
   const outputs = memoryOutputs();
   const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}`);
   const { text, full } = bound(lines.join("\n"), outputs);
@@ -65,7 +65,7 @@ test("of a long result the model gets whole lines of its head and tail, and wher
   assert.ok(head.length > 1.8 * tail.length && head.length < 2.2 * tail.length);
 });
 
-test("one line of 600 KB is cut, and pages show it whole", async () => {
+test("a single line of 600 KB is cut, and its pages return it whole", async () => {
   const outputs = memoryOutputs();
   const line = "minified;é😀".repeat(50_000);
   const { text, full = "" } = bound(line, outputs);
@@ -73,14 +73,14 @@ test("one line of 600 KB is cut, and pages show it whole", async () => {
   assert.equal(await paged(outputs, full, 0), line);
 });
 
-test("controls are shown in what is sent and in what is kept, CRLF is a line end", () => {
+test("control characters are made visible in what is sent and what is stored, and CRLF becomes a line end", () => {
   const outputs = memoryOutputs();
   assert.equal(bound("\u001B[2J\r\nx\u202E", outputs).text, "␛[2J\nx<U+202E>");
   bound("\u001B[2J\r\n".repeat(10_000), outputs);
   assert.deepEqual(outputs.kept, ["␛[2J\n".repeat(10_000)]);
 });
 
-test("any text is at most 30,000 bytes of valid UTF-8, and head and pages give it back", async () => {
+test("any text is cut to 30,000 bytes of valid UTF-8, and its head and pages restore it", async () => {
   const unit = fc.constantFrom(
     "a",
     "\n",
@@ -158,7 +158,7 @@ const vetoing = (owner: "user" | "project" = "user"): Pick<Hooks, "before"> => (
   before: () => Promise.resolve({ kind: "vetoed", by: "h", owner, reason: "not today" }),
 });
 
-test("what a hook replaced is what is judged: nothing dangerous gets through as something harmless", async () => {
+test("arguments replaced by a hook are the ones that are judged, so a dangerous replacement is denied", async () => {
   const { ran, agent, results } = await played({ commands: ["ls"], hooks: replacing("rm -rf /") });
   assert.deepEqual(ran, []);
   assert.deepEqual(
@@ -168,7 +168,7 @@ test("what a hook replaced is what is judged: nothing dangerous gets through as 
   assert.match(results[0] ?? "", /^Denied by the policy: /);
 });
 
-test("what a hook made harmless runs, and the model is told what ran", async () => {
+test("a command that a hook made harmless runs, and the model is told which command ran", async () => {
   const { ran, agent, results } = await played({ commands: ["rm -rf /"], hooks: replacing("ls -l") });
   assert.deepEqual(ran, ["ls -l"]);
   assert.equal(results[0], 'it ran\n[the hook h replaced the arguments: {"command":"ls -l"}]');
@@ -179,7 +179,7 @@ test("what a hook made harmless runs, and the model is told what ran", async () 
   assert.deepEqual(first?.role === "assistant" && first.calls[0]?.args, { command: "rm -rf /" });
 });
 
-test("arguments of a hook that do not fit the tool run nothing", async () => {
+test("nothing runs when a hook's arguments do not fit the tool", async () => {
   for (const wrong of [7, undefined, ["ls"]]) {
     const { ran, results } = await played({ commands: ["ls"], hooks: replacing(wrong) });
     assert.deepEqual(ran, []);
@@ -190,7 +190,7 @@ test("arguments of a hook that do not fit the tool run nothing", async () => {
   }
 });
 
-test("a veto is a refusal of the hook's and not of the policy's, told with its reason", async () => {
+test("a veto is reported as a refusal by the hook, with its reason, and not by the policy", async () => {
   for (const owner of ["user", "project"] as const) {
     const { ran, agent, results } = await played({ commands: ["ls"], hooks: vetoing(owner) });
     assert.deepEqual(ran, []);
@@ -216,7 +216,7 @@ test("a veto is a refusal of the hook's and not of the policy's, told with its r
   }
 });
 
-test("a veto that the run gets around does not stand", async () => {
+test("a veto that the run works around does not stand", async () => {
   const answers: BeforeCall[] = [
     { kind: "vetoed", by: "h", owner: "user", reason: "no" },
     { kind: "goes_on", args: { command: "touch a" } },
@@ -228,7 +228,7 @@ test("a veto that the run gets around does not stand", async () => {
   assert.deepEqual([ran, standingRefusal(agent.ended)], [["touch a"], undefined]);
 });
 
-test("what a hook took out of a result is nowhere: not in the history, the events, or what is put aside", async () => {
+test("text that a hook removed from a result appears nowhere: not in the history, the events or the stored output", async () => {
   const { agent, results } = await played({
     commands: ["big"],
     hooks: { after: (_, { text }) => Promise.resolve(text.replaceAll("secret", "[-]")) },
@@ -239,7 +239,7 @@ test("what a hook took out of a result is nowhere: not in the history, the event
   assert.match(agent.outputs.page("o1", 0, 20)?.text ?? "", /^\[-\] \[-\]/);
 });
 
-test("denials are shown to the hooks behind a call, too", async () => {
+test("hooks after a call also receive denials", async () => {
   const kinds: string[] = [];
   const after: Hooks["after"] = (_, { kind }) => {
     kinds.push(kind);
@@ -255,7 +255,7 @@ test("denials are shown to the hooks behind a call, too", async () => {
   );
 });
 
-test("a call that waited is shown to the hooks anew, and runs only as a person saw it", async () => {
+test("a call that waited is passed to the hooks again, and runs only in the form that a person saw", async () => {
   const question = async (command: string): Promise<Question> => {
     const { end } = await played({
       commands: ["ls"],
@@ -286,7 +286,7 @@ test("a call that waited is shown to the hooks anew, and runs only as a person s
   assert.deepEqual(await again(vetoing()), [[], "answered"]);
 });
 
-test("the guard against repetition looks at what the model calls", async () => {
+test("the repetition guard compares the calls as the model wrote them", async () => {
   let n = 0;
   const before: Hooks["before"] = () =>
     Promise.resolve({ kind: "goes_on", args: { command: `echo ${(n += 1)}` }, by: "h" });
@@ -294,7 +294,7 @@ test("the guard against repetition looks at what the model calls", async () => {
   assert.deepEqual([ran, end.how], [["echo 1", "echo 2"], "repeated"]);
 });
 
-test("a call that is cancelled while a hook is asked is no refusal", async () => {
+test("a call cancelled while a hook runs is not a refusal", async () => {
   const cancel = new AbortController();
   const agent = fakeAgent({
     lines: [{ calls: [["bash", { command: "ls" }]] }],
@@ -313,7 +313,7 @@ test("a call that is cancelled while a hook is asked is no refusal", async () =>
   assert.deepEqual(denialsOf(agent.ended), []);
 });
 
-test("a hook puts the end off, and what it says is said to the model; then it is the end", async () => {
+test("a stop hook can postpone the end with a message to the model, and can replace the answer", async () => {
   const said = [
     { kind: "continues" as const, text: "run the tests" },
     { kind: "answers" as const, text: "done, and tested" },
@@ -333,7 +333,7 @@ test("a hook puts the end off, and what it says is said to the model; then it is
 const gate = () =>
   new FittedAnswer({}, (text) => (text.startsWith("{") ? { json: text } : { issues: ["it is no JSON"] }));
 
-test("what a hook makes of an answer has to fit the schema that the user gave", async () => {
+test("an answer replaced by a hook must fit the user's schema", async () => {
   for (const [text, answer] of [
     ["[]", "{}"],
     ['{"a":1}', '{"a":1}'],

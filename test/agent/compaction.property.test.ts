@@ -38,7 +38,7 @@ function assertPaired(messages: readonly Message[]): void {
   assert.deepEqual(waiting, []);
 }
 
-test("whatever comes of it, compaction takes nothing away, parts nothing, and keeps to a known window", async () => {
+test("compaction never deletes messages, separates a call from its result or exceeds a known window", async () => {
   let [summaries, tooLong] = [0, 0];
   await fc.assert(
     fc.asyncProperty(session, async ({ known, turns }) => {

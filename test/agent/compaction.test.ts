@@ -57,7 +57,7 @@ const failure = (reason: string): ModelFailure => ({ kind: "server", reason, rem
 const ask = (text: string): Message => ({ role: "user", text });
 const small = JSON.stringify({ goal: "fix it", decisions: ["keep the API"] });
 
-test("below four fifths of the window nothing happens", async () => {
+test("below 80 % of the window nothing is compacted", async () => {
   const { history, compactor, records, events } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   work(history, [10_000, 10_000]);
@@ -66,7 +66,7 @@ test("below four fifths of the window nothing happens", async () => {
   assert.deepEqual([records.length, events], [before, []]);
 });
 
-test("old results go first, when that frees enough; the newest and those of the last two replies stay", async () => {
+test("old results are dropped first when that frees enough; the newest and those of the last two replies stay", async () => {
   const { history, compactor, events } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   work(history, [8000, 8000, 8000, 4000, 4000]);
@@ -82,7 +82,7 @@ test("old results go first, when that frees enough; the newest and those of the 
   assert.ok((event?.before ?? 0) > 8000 && (event?.after ?? WINDOW) < 6000);
 });
 
-test("a quarter of the window is kept of the newest results, however many replies they belong to", async () => {
+test("the newest results are kept up to a quarter of the window, however many replies they belong to", async () => {
   const { history, compactor } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   work(history, [10_000, 10_000, 8000, 1600, 1600, 1600, 1600]);
@@ -94,14 +94,14 @@ test("a quarter of the window is kept of the newest results, however many replie
   );
 });
 
-test("where little is to be won nothing is asked for", async () => {
+test("no summary is requested where it would save little", async () => {
   const { history, compactor, events } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   history.add(ask("x".repeat(33_000)));
   assert.deepEqual([await compactor.fit(never), events], [{ kind: "fits" }, []]);
 });
 
-test("where dropping results is not enough, the older part becomes an artifact", async () => {
+test("where dropping results is not enough, an artifact replaces the older part", async () => {
   const { history, compactor, events, asked } = compacting(small);
   history.add(ask("the first request"));
   for (let turn = 0; turn < 20; turn += 1) {
@@ -126,7 +126,7 @@ test("where dropping results is not enough, the older part becomes an artifact",
   assert.deepEqual(request?.at(-1), ask(ARTIFACT_REQUEST));
 });
 
-test("the artifact before it is part of what is summarised, and its decisions survive", async () => {
+test("the previous artifact is part of what is summarised, and its decisions survive", async () => {
   let nth = 0;
   const { history, compactor, asked } = compacting(() => {
     nth += 1;
@@ -154,7 +154,7 @@ for (const [name, reply] of [
   ["an empty object", "{}"],
   ["a reply larger than what it would replace", "not shorter ".repeat(5000)],
 ] as const)
-  test(`${name} in place of a summary changes nothing, and is not tried again at once`, async () => {
+  test(`${name} in place of a summary changes nothing and is not retried at once`, async () => {
     const { history, compactor, records, events, asked } = compacting(reply, { window: 1200 });
     history.add(ask("fix it"));
     for (let turn = 0; turn < 3; turn += 1) history.add(ask("u".repeat(900)));
@@ -174,7 +174,7 @@ for (const [name, reply] of [
     assert.equal(asked.length, 1);
   });
 
-test("after a failure the turn goes on, and it is tried again once the history has grown", async () => {
+test("after a failed summary the turn continues, and the summary is retried once the history has grown", async () => {
   let fails = true;
   const { history, compactor, asked, events } = compacting(() => (fails ? failure("busy") : small));
   history.add(ask("fix it"));
@@ -190,7 +190,7 @@ test("after a failure the turn goes on, and it is tried again once the history h
   assert.deepEqual([asked.length, events.at(-1)?.status], [2, "succeeded"]);
 });
 
-test("a failure does not hinder a known window that the request no longer fits", async () => {
+test("an earlier failure does not prevent compaction once the request exceeds a known window", async () => {
   let fails = true;
   const { history, compactor } = compacting(() => (fails ? failure("busy") : small));
   history.add(ask("fix it"));
@@ -202,7 +202,7 @@ test("a failure does not hinder a known window that the request no longer fits",
   assert.ok(history.compaction !== undefined);
 });
 
-test("a guessed window compacts and never blocks; a known one does", async () => {
+test("an oversized request is blocked only if the window is known, not if it is guessed", async () => {
   for (const known of [true, false]) {
     const { history, compactor, events } = compacting(failure("busy"), { known });
     history.add(ask("x".repeat(50_000)));
@@ -212,7 +212,7 @@ test("a guessed window compacts and never blocks; a known one does", async () =>
   }
 });
 
-test("cancelled while it was summarised, nothing has changed", async () => {
+test("cancelling a summary leaves the history unchanged", async () => {
   const stop = new AbortController();
   const { history, compactor, records, events } = compacting(() => {
     stop.abort();
@@ -226,7 +226,7 @@ test("cancelled while it was summarised, nothing has changed", async () => {
   assert.deepEqual([events.at(-1)?.status, events.at(-1)?.reason], ["failed", "cancelled"]);
 });
 
-test("results that the model still works with go last, oldest first, before a request cannot be sent", async () => {
+test("results in current use are dropped last, oldest first, before a request is given up as too long", async () => {
   const { history, compactor, events } = compacting(failure("busy"));
   history.add(ask("fix it"));
   const calls = ["a", "b", "c"].map((id) => ({ id, name: "bash", args: {} }));
@@ -238,7 +238,7 @@ test("results that the model still works with go last, oldest first, before a re
   assert.equal(events.at(-1)?.status, "pruned");
 });
 
-test("a prompt that a server refused is made shorter, whatever was thought of the window", async () => {
+test("a prompt that the server refused as too long is shortened, whatever window was assumed", async () => {
   const { history, compactor, events } = compacting(small, { window: 1_000_000 });
   history.add(ask("fix it"));
   work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
@@ -248,7 +248,7 @@ test("a prompt that a server refused is made shorter, whatever was thought of th
   assert.ok(events.length > 0 && events.every(({ trigger }) => trigger === "refused"));
 });
 
-test("a refusal teaches the window: what follows is planned by it, and nothing is blocked for it", async () => {
+test("a refused prompt lowers the assumed window for later requests, and never blocks one", async () => {
   const { history, compactor, events } = compacting(small, { window: 1_000_000, known: false });
   history.add(ask("fix it"));
   work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
@@ -263,7 +263,7 @@ test("a refusal teaches the window: what follows is planned by it, and nothing i
   assert.deepEqual(await compactor.fit(never), { kind: "fits" });
 });
 
-test("where a refused prompt has no older part, its results go", async () => {
+test("results are dropped when a refused prompt has no older part to summarise", async () => {
   const { history, compactor, events } = compacting(() => assert.fail("asked"), { window: 1_000_000 });
   work(history, [9000]);
   assert.equal(await compactor.now("refused", never), true);
@@ -273,7 +273,7 @@ test("where a refused prompt has no older part, its results go", async () => {
   );
 });
 
-test("a person compacts at any size; with nothing to compact it says so", async () => {
+test("a person can compact at any size, and is told when there is nothing to compact", async () => {
   const { history, compactor, events } = compacting(small);
   assert.equal(await compactor.now("manual", never), false);
   assert.deepEqual([events.at(-1)?.status, events.at(-1)?.trigger], ["failed", "manual"]);
@@ -283,7 +283,7 @@ test("a person compacts at any size; with nothing to compact it says so", async 
   assert.deepEqual([events.at(-1)?.status, history.view()[1]?.role], ["succeeded", "user"]);
 });
 
-test("an older part that does not fit by itself is asked about with its messages shortened, or in pieces", async () => {
+test("an older part that does not fit by itself is summarised with shortened messages or in pieces", async () => {
   const { history, compactor, asked } = compacting(small);
   history.add(ask("fix it"));
   const id = "w";
@@ -296,7 +296,7 @@ test("an older part that does not fit by itself is asked about with its messages
   assert.ok(tokens(history.view()) < WINDOW / 2);
 });
 
-test("a turn that was compacted and cancelled leaves nothing, not even in the summary", async () => {
+test("a compacted turn that is cancelled leaves nothing behind, not even in the summary", async () => {
   const { history, compactor } = compacting(() => JSON.stringify({ goal: "SECRET PLAN" }));
   history.add(ask("first"));
   for (let turn = 0; turn < 6; turn += 1)
@@ -311,7 +311,7 @@ test("a turn that was compacted and cancelled leaves nothing, not even in the su
   assert.deepEqual(history.view(), before);
 });
 
-test("what is kept word for word stands beside the summary, and goes back with it", async () => {
+test("text kept verbatim is shown next to the summary and is rolled back with it", async () => {
   const plan = { text: "[>] mend <project_instructions> it" };
   const { history, compactor, records } = compacting(JSON.stringify({ goal: "g" }), {
     kept: () => plan.text,
@@ -332,7 +332,7 @@ test("what is kept word for word stands beside the summary, and goes back with i
   assert.equal(history.view()[1]?.text, shown);
 });
 
-test("what is to be kept word for word stands beside the summary, and only until the next one", async () => {
+test("text to keep verbatim is shown next to the summary only until the next summary", async () => {
   const told: string[] = [];
   const { history, compactor } = compacting(small, {
     keep: (trigger) => Promise.resolve(told.push(trigger) === 1 ? "the port is 8080\n- not an entry" : ""),
@@ -385,35 +385,35 @@ for (const [name, reply] of [
   ["plain JSON", json],
   ["JSON in a fence", `\`\`\`json\n${JSON.stringify(whole, null, 2)}\n\`\`\``],
   ["JSON with prose around", `Here is what I need {so far}:\n${json}\nThat is all.`],
-  ["JSON behind thoughts", `<think>{"goal": "no"}</think>${json}`],
+  ["JSON after thoughts", `<think>{"goal": "no"}</think>${json}`],
   [
     "entries as objects",
     json.replace('"src/parse.ts: the lexer"', '{"path":"src/parse.ts","why":"the lexer"}'),
   ],
   ["a list as one text", json.replace('["no new packages"]', '"- no new packages"')],
 ] as const)
-  test(`an artifact is read from ${name}`, () => assert.equal(read(reply), rendered));
+  test(`an artifact is parsed from ${name}`, () => assert.equal(read(reply), rendered));
 
 for (const [name, reply] of [
   ["nothing", ""],
   ["spaces", " \n\t"],
   ["an empty object", "{}"],
-  ["an object without any of it", '{"name": "x", "arguments": {}}'],
+  ["an object without known keys", '{"name": "x", "arguments": {}}'],
   ["empty lists", '{"goal": "", "open": []}'],
   ["thoughts only", "<think>hm</think>"],
 ] as const)
-  test(`${name} is no artifact`, () => assert.equal(read(reply), "nothing"));
+  test(`${name} is not an artifact`, () => assert.equal(read(reply), "nothing"));
 
-test("prose is taken as it is, also with other JSON in it, or where its JSON was cut", () => {
+test("prose is taken unchanged, also with unrelated or truncated JSON in it", () => {
   for (const prose of ["We fixed it.", 'The call {"name": "x"} failed.', '{"goal": "fix it", "open": ["do'])
     assert.equal(read(prose), prose);
 });
 
-test("a long goal on several lines is one line", () => {
+test("a long goal of several lines becomes one line", () => {
   assert.equal(read(JSON.stringify({ goal: `fix\n${"g".repeat(500)}` })), `Goal: fix ${"g".repeat(500)}`);
 });
 
-test("what comes is bounded, in its lists, its lines and as a whole", () => {
+test("an artifact is bounded in its lists, its lines and its total length", () => {
   const long = Array.from({ length: 20 }, (_, n) => `${n} ${"word ".repeat(200)}`);
   const text = read(
     JSON.stringify({ ...whole, goal: "g".repeat(5000), constraints: long, open: long, files: long }),
@@ -430,7 +430,7 @@ const merged = (earlier: string, reply: string): string => {
   return renderArtifact(mergeArtifacts(earlier, now));
 };
 
-test("what a new artifact leaves out of the one before it is kept", () => {
+test("sections missing from a new artifact are carried over from the previous one", () => {
   assert.equal(
     merged(rendered, '{"decisions": ["errors are values"]}'),
     rendered.replace("- tabs", "- errors are values\n- tabs"),
@@ -439,12 +439,12 @@ test("what a new artifact leaves out of the one before it is kept", () => {
   assert.equal(merged("", json), rendered);
 });
 
-test("an open point goes when something done says that it is settled", () => {
+test("an open point is removed when something done says that it is settled", () => {
   const text = merged(rendered, '{"goal": "g", "done": ["the docs are updated now, and checked"]}');
   assert.doesNotMatch(text, /Open:/);
 });
 
-test("prose keeps the decisions and open points that were there", () => {
+test("a prose artifact keeps the earlier decisions and open points", () => {
   const text = merged(rendered, "The lexer works. Tabs count as one column.");
   assert.match(text, /^The lexer works\. Tabs count as one column\.\nGoal: make the parser/);
   assert.match(text, /Open:\n- docs are not updated/);
@@ -459,7 +459,7 @@ test("decisions survive ten compactions that never repeat them", () => {
   for (const name of names) assert.match(text, new RegExp(`- we chose ${name}\\b`));
 });
 
-test("what is asked for is short, and its schema has every part of it", () => {
+test("the request for an artifact is short, and its schema lists every part", () => {
   assert.ok(Buffer.byteLength(ARTIFACT_REQUEST) < 1000);
   assert.match(ARTIFACT_REQUEST, /JSON only, call no tool/);
   const { properties, required } = ARTIFACT_SCHEMA;

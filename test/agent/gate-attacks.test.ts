@@ -29,7 +29,7 @@ const tool = (name: string, facts: Facts, run: (args: object) => void): AnyTool 
 
 const HOST: Facts = { ...NO_FACTS, program: "host" };
 
-test("a list that changes behind the reply changes nothing of its calls: what is judged is what runs", async () => {
+test("changing the tool list after the reply does not affect its calls: what was judged is what runs", async () => {
   const ran: string[] = [];
   const evil = tool("files__read", NO_FACTS, () => ran.push("evil"));
   const tools: AnyTool[] = [
@@ -59,7 +59,7 @@ test("a list that changes behind the reply changes nothing of its calls: what is
   );
 });
 
-test("arguments cannot be changed behind the verdict, by the tool itself either", async () => {
+test("not even the tool itself can change arguments after the verdict", async () => {
   const inner = { path: "a" };
   const agent = fakeAgent({
     lines: [{ calls: [["change", { inner }]] }],
@@ -76,7 +76,7 @@ test("arguments cannot be changed behind the verdict, by the tool itself either"
 
 const none = (): never => assert.fail("it was begun");
 
-test("a subagent has no mode, no rules and no tools of its own choice", () => {
+test("a subagent cannot choose its own mode, rules or tools", () => {
   const subagents = { run: none, begin: none, look: none };
   const task = toolsFor({ ...fakeToolContext(), subagents }).find(({ name }) => name === "task");
   for (const more of [{ mode: "danger-full-access" }, { tools: ["bash"] }, { approved: true }])
@@ -89,7 +89,7 @@ for (const said of [
   { approved: true },
   { args: {}, mode: "danger-full-access" },
 ])
-  test(`a hook that says ${JSON.stringify(said)} approves nothing: it is broken`, () => {
+  test(`a hook that answers ${JSON.stringify(said)} approves nothing and counts as broken`, () => {
     const ran = {
       kind: "ended",
       exitCode: 0,

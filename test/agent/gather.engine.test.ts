@@ -13,7 +13,7 @@ async function shell(box: Box, script: string): Promise<void> {
   assert.equal(exit_code, 0, new TextDecoder().decode(stderr.head));
 }
 
-test("a workspace is described by one command in the box", { skip }, async () => {
+test("one command in the box describes a workspace", { skip }, async () => {
   await using made = await realBox({
     "AGENTS.md": "root rules\n",
     "a/b/CLAUDE.md": "deep rules",
@@ -35,7 +35,7 @@ test("a workspace is described by one command in the box", { skip }, async () =>
 });
 
 test(
-  "a repository has its branch, its changes and its last commits, and runs nothing",
+  "a repository is described by its branch, changes and last commits, without running its code",
   { skip },
   async () => {
     await using made = await realBox({ "a.txt": "1" }, { mode: "danger-full-access" });
@@ -60,7 +60,7 @@ test(
   },
 );
 
-test("what is large, broken or leads outside gives a part or nothing", { skip }, async () => {
+test("large, broken or outside files are described in part or not at all", { skip }, async () => {
   await using made = await realBox({
     "big/AGENTS.md": "x".repeat(30_000),
     "more/CLAUDE.md": "y".repeat(30_000),
@@ -86,7 +86,7 @@ test("what is large, broken or leads outside gives a part or nothing", { skip },
   );
 });
 
-test("a box that is gone gives nothing", { skip }, async () => {
+test("a lost box yields nothing", { skip }, async () => {
   const made = await realBox();
   await made[Symbol.asyncDispose]();
   const got = await gather(made.box, never);

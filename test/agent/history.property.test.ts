@@ -78,7 +78,7 @@ const walk = (
   }
 };
 
-test("the system prompt is seen first and once, whatever happens", () => {
+test("the system prompt is always shown first and only once", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       walk(taken, (history) => {
@@ -104,7 +104,7 @@ function assertPaired(view: readonly Message[], open: readonly string[]): void {
   assert.deepEqual(waiting, open);
 }
 
-test("no result is ever seen without its call, and no call without its result but those that still wait", () => {
+test("every result is shown with its call, and every call with its result unless it still waits", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       walk(taken, (history) =>
@@ -117,7 +117,7 @@ test("no result is ever seen without its call, and no call without its result bu
   );
 });
 
-test("going back to a count brings back the very view and transcript that were there, and keeps the count right", () => {
+test("rolling back to a count restores the exact view and transcript of that time, and the right count", () => {
   let compared = 0;
   fc.assert(
     fc.property(steps, (taken) => {
@@ -139,7 +139,7 @@ test("going back to a count brings back the very view and transcript that were t
   assert.ok(compared > 100, `${compared} were compared`);
 });
 
-test("between compactions a view only grows at its end", () => {
+test("between compactions a view only grows at the end", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       let before: readonly Message[] = [];
@@ -153,7 +153,7 @@ test("between compactions a view only grows at its end", () => {
   );
 });
 
-test("the records give the same view and count again, and repair only what was open", () => {
+test("replaying the records restores the same view and count, and repairs only open calls", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       walk(taken, (history, _, records) => {

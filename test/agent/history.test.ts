@@ -19,7 +19,7 @@ function recorded(): { readonly history: History; readonly records: SessionRecor
   return { history: new History((record) => void records.push(record)), records };
 }
 
-test("the first pin wins, is shown first and once, and outlives a clear", () => {
+test("the first pin wins, is shown first and only once, and survives a clear", () => {
   const { history, records } = recorded();
   history.pin("be good");
   history.pin("be bad");
@@ -33,7 +33,7 @@ test("the first pin wins, is shown first and once, and outlives a clear", () => 
   );
 });
 
-test("a change that cannot be recorded does not count", () => {
+test("a message that cannot be recorded is not added", () => {
   const history = new History(() => {
     throw new Error("disk full");
   });
@@ -41,7 +41,7 @@ test("a change that cannot be recorded does not count", () => {
   assert.equal(history.count, 0);
 });
 
-test("a system message and a result without its call are mistakes of the caller", () => {
+test("adding a system message or a result without its call throws", () => {
   const { history, records } = recorded();
   history.add(asks("1"));
   history.add(result("1"));
@@ -51,7 +51,7 @@ test("a system message and a result without its call are mistakes of the caller"
   assert.equal(records.length, 2);
 });
 
-test("calls that were open when the process ended have a result, which is recorded", () => {
+test("calls left open when the process ended get a result, which is recorded", () => {
   const records: SessionRecord[] = [asks("1", "2"), result("1")].map((message) => ({
     kind: "message",
     message,
@@ -65,7 +65,7 @@ test("calls that were open when the process ended have a result, which is record
   assert.deepEqual(History.from([...records, ...repairs], () => assert.fail()).view(), history.view());
 });
 
-test("calls that another message finds open have a result before it", () => {
+test("open calls get a result before the next message", () => {
   const { history } = recorded();
   history.add(asks("1"));
   history.add(user("stop"));
@@ -75,7 +75,7 @@ test("calls that another message finds open have a result before it", () => {
   );
 });
 
-test("undo gives back the last request, and what was seen before it, across a compaction", () => {
+test("undo returns the last request and restores the earlier view, also across a compaction", () => {
   const { history } = recorded();
   for (const message of [user("a"), asks("1"), result("1")]) history.add(message);
   history.compact({ at: 3, pruneBefore: 0, keepFrom: 1, artifact: "early" });
@@ -90,7 +90,7 @@ test("undo gives back the last request, and what was seen before it, across a co
   assert.equal(history.compaction, undefined);
 });
 
-test("a compaction shows the first request, the one in work and the artifact for what it hides", () => {
+test("a compaction shows the first request, the current one and the artifact in place of what it hides", () => {
   const { history } = recorded();
   history.pin("s");
   const all = [user("fix it"), asks("1"), result("1", long), user("now that"), asks("2"), result("2", long)];
@@ -103,7 +103,7 @@ test("a compaction shows the first request, the one in work and the artifact for
   assert.deepEqual([history.count, history.messages], [6, all]);
 });
 
-test("a request too long to be repeated is shown by its head and its tail", () => {
+test("a request that is too long to repeat is shown by its head and tail", () => {
   const { history } = recorded();
   const text = `begin ${"😀".repeat(5000)} end`;
   for (const message of [user(text), asks()]) history.add(message);
@@ -113,7 +113,7 @@ test("a request too long to be repeated is shown by its head and its tail", () =
   assert.match(shown, /^begin [^]* characters left out [^]* end\n/);
 });
 
-test("an old long result is shown as one line that names the tool and where all of it is", () => {
+test("an old long result is reduced to one line that names the tool and where all of it is stored", () => {
   const { history } = recorded();
   const marked = `${long}\n[… 70 KB left out; show_full(id="o-7", offset=15000) shows them …]\n${long}`;
   for (const message of [user("a"), asks("1", "2", "3"), result("1", long), result("2"), result("3", marked)])
@@ -128,7 +128,7 @@ test("an old long result is shown as one line that names the tool and where all 
   assert.equal(shown[6], long);
 });
 
-test("calls that wait for a person are left open for who goes on with them, and given up by anybody else", () => {
+test("calls that wait for a person stay open when the run is resumed, and are given up otherwise", () => {
   const before = [user("go"), asks("c1", "c2"), result("c1")].map((message): SessionRecord => ({
     kind: "message",
     message,
@@ -147,21 +147,21 @@ const ask = (text: string): Message => ({ role: "user", text });
 const NONE: readonly ToolOffer[] = [];
 const offers = [{ name: "bash", description: "d".repeat(100), schema: { type: "object" } }];
 
-test("before a server has counted, four bytes are a token and each message costs four more", () => {
+test("before the server has reported a count, four bytes are a token and each message costs four more", () => {
   const size = new PromptSize("m", () => NONE);
   assert.equal(size.tokens([]), 0);
   assert.equal(size.tokens([ask("a".repeat(400))]), 104);
   assert.equal(size.tokens([ask("ü".repeat(200)), ask("")]), 108);
 });
 
-test("tools and the arguments of calls count", () => {
+test("tools and the arguments of calls are included in the size", () => {
   const size = new PromptSize("m", () => offers);
   assert.equal(size.tokens([]), Math.ceil(JSON.stringify(offers).length / 4));
   const calls = [{ id: "1", name: "bash", args: { command: "x".repeat(400) } }];
   assert.ok(size.tokens([{ role: "assistant", text: "", calls }]) > size.tokens([]) + 100);
 });
 
-test("a server's count teaches, and no count teaches nothing", () => {
+test("a count from the server corrects the estimate, and a missing count changes nothing", () => {
   const size = new PromptSize("m", () => offers);
   const messages = [ask("a".repeat(8000))];
   const guess = size.tokens(messages);
@@ -173,7 +173,7 @@ test("a server's count teaches, and no count teaches nothing", () => {
 
 const parted = (parts: PromptParts): number => Object.values(parts).reduce((sum, part) => sum + part, 0);
 
-test("a request's parts are told by what they are for, and come to its whole", () => {
+test("the parts of a request are listed by purpose and add up to the whole", () => {
   const size = new PromptSize("m", () => offers);
   const instructions = `<project_instructions path="AGENTS.md">\n${"i".repeat(400)}\n</project_instructions>`;
   const summary = viewOf(
@@ -194,7 +194,7 @@ test("a request's parts are told by what they are for, and come to its whole", (
   assert.ok(parts.instructions > 110 && parts.instructions < 120, `${parts.instructions}`);
 });
 
-test("a count of the server is what the parts come to, to the token", () => {
+test("the parts add up exactly to the server's count", () => {
   const size = new PromptSize("m", () => offers);
   for (const counted of [0, 1, 7, 999, 123_457])
     assert.equal(parted(size.parts([ask("a"), ask("b".repeat(99))], counted)), counted);

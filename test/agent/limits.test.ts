@@ -16,7 +16,7 @@ const times = (count: number, act: () => void): void => {
   for (let at = 0; at < count; at += 1) act();
 };
 
-test("without limits nothing is reached and nothing said", () => {
+test("without limits nothing is reached and no note is given", () => {
   const limits = new Limits({}, still);
   times(1000, () => (limits.turn(), limits.call(), limits.used(usage(1e9, 1e9, 1e9), NOTHING)));
   assert.equal(limits.reached("turn"), undefined);
@@ -25,7 +25,7 @@ test("without limits nothing is reached and nothing said", () => {
   assert.equal(limits.remainingMs(), undefined);
 });
 
-test("all of the turns may be used, and the calls of the last one run", () => {
+test("every turn may be used, and the calls of the last one run", () => {
   const limits = new Limits({ turns: 40 }, still);
   times(39, () => limits.turn());
   assert.equal(limits.reached("turn"), undefined);
@@ -37,7 +37,7 @@ test("all of the turns may be used, and the calls of the last one run", () => {
   assert.equal(limits.reached("call"), undefined);
 });
 
-test("the turns are told of when five are left and before the last", () => {
+test("a note is given when five turns are left and before the last one", () => {
   const limits = new Limits({ turns: 40 }, still);
   const notes = Array.from({ length: 40 }, () => (limits.turn(), limits.note()));
   const said = notes.flatMap((note, at) => (note === undefined ? [] : [[at + 1, note]]));
@@ -47,13 +47,13 @@ test("the turns are told of when five are left and before the last", () => {
   ]);
 });
 
-test("a run of few turns is not told from its beginning that they end", () => {
+test("a run with few turns gets no note about its end at the beginning", () => {
   const limits = new Limits({ turns: 5 }, still);
   const notes = Array.from({ length: 5 }, () => (limits.turn(), limits.note() !== undefined));
   assert.deepEqual(notes, [false, false, false, true, false]);
 });
 
-test("with all calls used the model may still answer, and is told that none is left", () => {
+test("after the last call the model may still answer, and is told that no calls are left", () => {
   const limits = new Limits({ calls: 3 }, still);
   times(2, () => limits.call());
   assert.equal(limits.note(), undefined);
@@ -64,7 +64,7 @@ test("with all calls used the model may still answer, and is told that none is l
   assert.equal(limits.reached("call")?.which, "calls");
 });
 
-test("tokens, cost and time are told of once at 80 %, and forbid calls and turns when spent", () => {
+test("tokens, cost and time get one note at 80 %, and prevent calls and turns when spent", () => {
   let now = 5000;
   const spend = {
     tokens: (limits: Limits) => limits.used(usage(90, 10), { prompt: 7, completion: 7 }),
@@ -88,7 +88,7 @@ test("tokens, cost and time are told of once at 80 %, and forbid calls and turns
   }
 });
 
-test("several limits that are near are told of in one note", () => {
+test("several limits that are near share one note", () => {
   const limits = new Limits({ turns: 2, calls: 5 }, still);
   limits.turn();
   times(4, () => limits.call());
@@ -98,7 +98,7 @@ test("several limits that are near are told of in one note", () => {
   );
 });
 
-test("what the server does not say of its tokens counts as it is estimated, and nothing else", () => {
+test("token counts that the server leaves out are replaced by the estimate, and others are not", () => {
   const spentBy = (given: Usage): number => {
     const limits = new Limits({ tokens: 1_000_000 }, still);
     limits.used(given, { prompt: 4000, completion: 1000 });
@@ -112,7 +112,7 @@ test("what the server does not say of its tokens counts as it is estimated, and 
   assert.equal(spentBy(usage(1000, 1000)), 2000);
 });
 
-test("a limit of cost holds a server that does not count, by the price of what is estimated", () => {
+test("a cost limit also holds for a server that reports no counts, using estimated tokens and the price", () => {
   const price = { model: "m", input: 1, output: 10 };
   const spending = (known: typeof price | undefined, given: Usage): string | undefined => {
     const whole = new Limits({ cost: 0.01 }, still, { price: known });
@@ -126,7 +126,7 @@ test("a limit of cost holds a server that does not count, by the price of what i
   assert.equal(spending(undefined, usage(null, null)), undefined);
 });
 
-test("a subagent spends the same budget on turns of its own, and is told by itself", () => {
+test("a subagent spends the shared budget on its own turns, and gets its own notes", () => {
   const whole = new Limits({ turns: 40, calls: 5 }, still);
   const part = whole.part(2);
   times(2, () => part.turn());
@@ -138,7 +138,7 @@ test("a subagent spends the same budget on turns of its own, and is told by itse
   assert.match(whole.note() ?? "", /1 tool call/);
 });
 
-test("what is left of the time is never negative, and its end aborts", () => {
+test("the time left is never negative", () => {
   let now = 0;
   const limits = new Limits({ ms: 100 }, () => now);
   now = 40;
@@ -148,7 +148,7 @@ test("what is left of the time is never negative, and its end aborts", () => {
   assert.equal(limits.remainingMs(), 0);
 });
 
-test("a deadline aborts with its signal, or when the time is up", async () => {
+test("a deadline aborts with its signal or when the time is up", async () => {
   const user = new AbortController();
   const free = new Limits({}, still).deadline(user.signal);
   const far = new Limits({ ms: 1e12 }, still).deadline(user.signal);
@@ -161,7 +161,7 @@ test("a deadline aborts with its signal, or when the time is up", async () => {
   assert.ok(free.aborted && far.aborted);
 });
 
-test("candidates share time, tokens and cost; turns and calls are each one's own", () => {
+test("candidates share time, tokens and cost, and have their own turns and calls", () => {
   let now = 0;
   const whole = new Limits({ turns: 3, calls: 2, ms: 1000, tokens: 100, cost: 2 }, () => now);
   const [one, other] = [whole.attempt(), whole.attempt()];
@@ -203,15 +203,15 @@ function play(
     .join(" ");
 }
 
-test("the same call is broken up the third time in a row, and stopped when the model goes on", () => {
+test("the third identical call in a row is not run, and the run stops when the model repeats it", () => {
   assert.equal(play(new Guard(), [A, A, A, A]), "run run broken stop");
 });
 
-test("a call in between ends the row", () => {
+test("a different call in between ends the repetition", () => {
   assert.equal(play(new Guard(), [A, A, B, A, A]), "run run run run run");
 });
 
-test("the order of keys makes no other call, another argument does", () => {
+test("the order of keys does not make a call different, a different argument does", () => {
   const [one, two] = [
     { a: 1, b: { c: [1], d: 2 } },
     { b: { d: 2, c: [1] }, a: 1 },
@@ -243,13 +243,13 @@ test("the order of keys makes no other call, another argument does", () => {
   );
 });
 
-test("results do not save the same call in a row, but a look at a job that moves on", () => {
+test("changing results do not excuse a repeated call, except for polling a job that makes progress", () => {
   assert.equal(play(new Guard(), [A, A, A], String), "run run broken");
   assert.equal(play(new Guard(), [poll, poll, poll, poll, poll], String), "run run run run run");
   assert.equal(play(new Guard(), [poll, poll, poll]), "run run broken");
 });
 
-test("cycles of two, three and four calls are broken up in their third time over", () => {
+test("cycles of two, three and four calls are interrupted in their third round", () => {
   const D = call("grep", { pattern: "x" });
   for (const cycle of [
     [A, B],
@@ -263,16 +263,16 @@ test("cycles of two, three and four calls are broken up in their third time over
   }
 });
 
-test("a cycle whose results differ is work", () => {
+test("a cycle with changing results is not a repetition", () => {
   assert.equal(play(new Guard(), [A, B, A, B, A, B, A, B], String), Array(8).fill("run").join(" "));
 });
 
-test("pausing and looking at a job is waiting, up to ten times over", () => {
+test("pausing and polling a job is waiting, up to ten times", () => {
   const waits = Array.from({ length: 10 }, () => [call("bash", { command: "sleep 30" }), poll]).flat();
   assert.equal(play(new Guard(), waits), [...Array<string>(19).fill("run"), "broken"].join(" "));
 });
 
-test("identical calls of one reply count in order, and none stops before the model was told", () => {
+test("identical calls of one reply are counted in order, and the run does not stop before the model was told", () => {
   const guard = new Guard();
   assert.deepEqual(
     [A, A, A, A].map((each) => word(guard.check(each, 1))),
@@ -282,7 +282,7 @@ test("identical calls of one reply count in order, and none stops before the mod
   assert.equal(word(guard.check(A, 2)), "stop");
 });
 
-test("results of calls side by side may come in any order", () => {
+test("results of parallel calls may arrive in any order", () => {
   const guard = new Guard();
   for (const reply of [1, 2]) {
     for (const each of [A, B]) assert.equal(guard.check(each, reply), "run");
@@ -295,7 +295,7 @@ test("results of calls side by side may come in any order", () => {
   );
 });
 
-test("a model that turns away is let go on, one that always comes back is stopped", () => {
+test("a model that moves on may continue, one that keeps coming back is stopped", () => {
   const others = [1, 2, 3, 4].map((at) => call("read_file", { path: `other${at}` }));
   const [one = C, two = C, three = C] = others;
   const calls = [A, A, A, one, A, A, A, two, A, A, A, three, A, A, A];
@@ -305,7 +305,7 @@ test("a model that turns away is let go on, one that always comes back is stoppe
   );
 });
 
-test("what the model is told names the call and what to do instead", () => {
+test("the message to the model names the call and what to do instead", () => {
   const guard = new Guard();
   play(guard, [B, B]);
   const verdict = guard.check(B, 9);
@@ -313,7 +313,7 @@ test("what the model is told names the call and what to do instead", () => {
   assert.match(verdict.broken, /^Not run: .*bash.*third time.*something else.*final answer/s);
 });
 
-test("five replies in a row without a valid call are too many, a valid one starts over", () => {
+test("five replies in a row without a valid call are too many, and a valid call resets the count", () => {
   const malformed = new Malformed();
   const bad = { good: 0, bad: 2 };
   const tried = [bad, bad, bad, bad, { good: 1, bad: 1 }, bad, bad, bad, bad, bad];
@@ -325,7 +325,7 @@ test("five replies in a row without a valid call are too many, a valid one start
   assert.match(reasons.at(-1) ?? "", /5 replies in a row/);
 });
 
-test("a look at a task in the background is one at a job: what moves on is no circle, what does not is told how to wait", () => {
+test("polling a background task is like polling a job: progress is no repetition, and without it the model is told how to wait", () => {
   const look = call("task", { task: "t1" });
   assert.equal(
     play(new Guard(), [look, look, look, look], (at) => `turn ${at}`),

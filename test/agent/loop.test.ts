@@ -65,7 +65,7 @@ test("a reply without calls is the answer", async () => {
   );
 });
 
-test("readers of one reply run side by side, everything else in its order", async () => {
+test("read-only calls of one reply run in parallel, all others in order", async () => {
   const running: string[] = [];
   const seen: string[] = [];
   const does = async (word: string): Promise<ToolResult> => {
@@ -89,7 +89,7 @@ test("readers of one reply run side by side, everything else in its order", asyn
   assert.deepEqual(resultsOf(agent), ["a", "b", "c", "d", "e"]);
 });
 
-test("arguments that do not fit come back with what is wrong with each", async () => {
+test("invalid arguments are returned with what is wrong with each", async () => {
   const agent = agentWith([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
   await runLoop(agent, NEVER);
   const [wrong = "", unknown = ""] = resultsOf(agent);
@@ -97,7 +97,7 @@ test("arguments that do not fit come back with what is wrong with each", async (
   assert.match(unknown, /no tool "shout"; there are: say/);
 });
 
-test("a model that makes no call that can be read is given up after five replies", async () => {
+test("a model that makes no readable call is given up after five replies", async () => {
   const broken = { malformed: [{ id: "x", name: "say", reason: "its arguments are no JSON" }] };
   const agent = agentWith(Array.from({ length: 9 }, () => broken));
   assert.equal((await runLoop(agent, NEVER)).how, "model_broken");
@@ -108,13 +108,13 @@ test("a model that makes no call that can be read is given up after five replies
   );
 });
 
-test("a tool that breaks is its own result", async () => {
+test("an exception in a tool becomes its result", async () => {
   const agent = agentWith([{ calls: [say("a")] }], [toy({ does: breaks })]);
   assert.equal((await runLoop(agent, NEVER)).how, "answered");
   assert.deepEqual(resultsOf(agent), ["say failed: oops"]);
 });
 
-test("the third call of the same is not run, and going on with it ends the run", async () => {
+test("the third identical call is not run, and repeating it ends the run", async () => {
   const said: string[] = [];
   const does = (word: string): ToolResult => {
     said.push(word);
@@ -137,7 +137,7 @@ const openCalls = ({ events }: FakeAgent): readonly string[] => {
   );
 };
 
-test("whatever ends a run, each call that was proposed has its end", async () => {
+test("every proposed call gets an end, however the run ends", async () => {
   const repeats = agentWith(
     Array.from({ length: 9 }, (_, at) => ({
       calls: [say("again"), ...(at === 3 ? [say("left"), say("left too")] : [])],
@@ -155,7 +155,7 @@ test("whatever ends a run, each call that was proposed has its end", async () =>
   assert.deepEqual(openCalls(cancelled), []);
 });
 
-test("a call that is cut off tells by what: a person, the time, a canary, or for want of a box", async () => {
+test("a cancelled call states the cause: a person, the time, a canary, or a missing box", async () => {
   const lost = new BoxLost("it is gone", "start again");
   const noBox = new HarnessError(EXIT.sandbox, "no engine answers", "docker info");
   const timeUp = new DOMException("The operation was aborted due to timeout", "TimeoutError");
@@ -183,7 +183,7 @@ test("a call that is cut off tells by what: a person, the time, a canary, or for
   }
 });
 
-test("a limit of turns ends it, and the model was told before", async () => {
+test("a turn limit ends the run, after a note to the model", async () => {
   const agent = fakeAgent({
     lines: Array.from({ length: 9 }, (_, at) => ({ calls: [say(String(at))] })),
     tools: [toy()],
@@ -194,7 +194,7 @@ test("a limit of turns ends it, and the model was told before", async () => {
   assert.match(resultsOf(agent).join("\n"), /last turn/);
 });
 
-test("without calls left the model may still answer, and calling on ends it", async () => {
+test("without calls left the model may still answer, and another call ends the run", async () => {
   const answers = spent([{ calls: [say("a"), say("b"), say("c")] }]);
   assert.equal((await runLoop(answers, NEVER)).how, "answered");
   assert.match(resultsOf(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is used up/);
@@ -202,7 +202,7 @@ test("without calls left the model may still answer, and calling on ends it", as
   assert.equal((await runLoop(goesOn, NEVER)).how, "limit");
 });
 
-test("cancelled, the history is back where the turn began", async () => {
+test("cancelling returns the history to where the turn began", async () => {
   const cancel = new AbortController();
   const does = (word: string): ToolResult => {
     if (word === "b") cancel.abort();
@@ -216,7 +216,7 @@ test("cancelled, the history is back where the turn began", async () => {
   );
 });
 
-test("a box that is lost ends it with its own reason", async () => {
+test("a lost box ends the run with its own reason", async () => {
   const lost = new HarnessError(EXIT.sandbox, "the box was lost: it is gone", "start again");
   const agent = agentWith([{ before: () => agent.loseBox(lost) }]);
   assert.deepEqual(await runLoop(agent, NEVER), {
@@ -225,7 +225,7 @@ test("a box that is lost ends it with its own reason", async () => {
   });
 });
 
-test("a prompt that the server finds too long is shortened once, then sent again", async () => {
+test("a prompt that the server finds too long is shortened once and sent again", async () => {
   const agent = fakeAgent({
     lines: [{ calls: [say("x".repeat(4000))] }, { calls: [say("y")] }, { fails: "too_long" }],
     tools: [toy()],
@@ -237,7 +237,7 @@ test("a prompt that the server finds too long is shortened once, then sent again
   assert.equal((await runLoop(never, NEVER)).how, "too_long");
 });
 
-test("an answer that was cut is gone on with, and one that must fit a form is asked for again", async () => {
+test("a truncated answer is continued, and one that must fit a schema is requested again", async () => {
   const cut = agentWith([{ text: "one ", stop: "length" }, { text: "two" }]);
   assert.deepEqual(await runLoop(cut, NEVER), { how: "answered", text: "one two" });
   const called = agentWith([{ text: "Now I ", stop: "length" }, { calls: [say("x")] }, { text: "two" }]);
@@ -256,7 +256,7 @@ test("an answer that was cut is gone on with, and one that must fit a form is as
   assert.equal(never.asked.length, 4);
 });
 
-test("writes of the first reply to a question are met with a question, later ones run", async () => {
+test("writes in the first reply to a question are challenged, later ones run", async () => {
   const tools = [
     toy({ name: "read_file", concurrent: true }),
     toy({ name: "write_file", facts: { writes: ["made"] } }),
@@ -326,7 +326,7 @@ const ofFile = (name: string, did: string[]): AnyTool =>
     },
   });
 
-test("a small model does not write over a file that it reads in the same reply, and does behind it", async () => {
+test("a small model cannot overwrite a file that it reads in the same reply, and can in a later one", async () => {
   for (const isWeak of [true, false]) {
     const did: string[] = [];
     const ends = new EndRules(null);

@@ -10,7 +10,7 @@ function remembered(): { readonly memory: Memory; readonly records: SessionRecor
 
 const again = (records: readonly SessionRecord[]): Memory => new Memory("/repo", records, () => undefined);
 
-test("which files are known goes back with the history, and comes back with the session", () => {
+test("the known files are rolled back with the history and restored with the session", () => {
   const { memory, records } = remembered();
   memory.history.add({ role: "user", text: "one" });
   memory.seen.saw("/repo/a", "1");
@@ -27,7 +27,7 @@ test("which files are known goes back with the history, and comes back with the 
     assert.deepEqual([each.seen.hashOf("/repo/a"), each.seen.hashOf("/repo/b")], ["1", undefined]);
 });
 
-test("a file that is forgotten is known again when what forgot it is taken back", () => {
+test("a forgotten file is known again when the turn that forgot it is rolled back", () => {
   const { memory, records } = remembered();
   memory.history.add({ role: "user", text: "one" });
   memory.seen.saw("/repo/a", "1");
@@ -39,7 +39,7 @@ test("a file that is forgotten is known again when what forgot it is taken back"
   assert.deepEqual([memory.seen.hashOf("/repo/a"), again(records).seen.hashOf("/repo/a")], ["1", "1"]);
 });
 
-test("clear empties what is known, and the prompt stays", () => {
+test("clear forgets the known files and keeps the system prompt", () => {
   const { memory, records } = remembered();
   memory.history.pin("the prompt");
   memory.history.add({ role: "user", text: "one" });
@@ -51,7 +51,7 @@ test("clear empties what is known, and the prompt stays", () => {
   }
 });
 
-test("a subagent knows the files of its parent, and its parent none of its own", () => {
+test("a subagent knows its parent's files, and the parent does not know the subagent's", () => {
   const { memory, records } = remembered();
   memory.seen.saw("/repo/a", "1");
   const { memory: child } = memory.child("/repo");
@@ -61,7 +61,7 @@ test("a subagent knows the files of its parent, and its parent none of its own",
   assert.equal(records.length, 1);
 });
 
-test("a subagent begins in the folder of its parent's shell, with none of its variables, and moves alone", () => {
+test("a subagent starts in the folder of its parent's shell without its variables, and changes folder independently", () => {
   const { memory } = remembered();
   memory.shell.move("/repo/src", { A: "1" });
   const { memory: child, records } = memory.child("/repo");
@@ -73,7 +73,7 @@ test("a subagent begins in the folder of its parent's shell, with none of its va
   assert.equal(remembered().memory.child("/repo").records.length, 0);
 });
 
-test("the shell is where it was left", () => {
+test("the shell's folder and variables are restored with the session", () => {
   const { memory, records } = remembered();
   memory.shell.move("/repo/src", { A: "1" });
   memory.shell.move("/repo/src", { A: "1" });
@@ -84,7 +84,7 @@ test("the shell is where it was left", () => {
 
 const plan = (text: string) => [{ text, status: "doing" }] as const;
 
-test("the plan goes back with the history, comes back with the session, and is gone with the conversation", () => {
+test("the plan is rolled back with the history, restored with the session and cleared with the conversation", () => {
   const { memory, records } = remembered();
   memory.history.add({ role: "user", text: "one" });
   memory.planned(plan("first"));

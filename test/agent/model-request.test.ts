@@ -48,7 +48,7 @@ const told = async (steps: readonly (readonly [number, ProviderEvent])[]) => {
   return event;
 };
 
-test("the first piece of a reply is timed from the request, whatever kind of piece it is", async () => {
+test("the time to the first piece is measured from the request, whatever kind of piece it is", async () => {
   const pieces: readonly ProviderEvent[] = [
     { type: "text", text: "Yes" },
     { type: "thinking", text: "Hm" },
@@ -64,7 +64,7 @@ test("the first piece of a reply is timed from the request, whatever kind of pie
   }
 });
 
-test("what came of an attempt that was given up is no first piece; its wait is not the model's", async () => {
+test("pieces of an abandoned attempt do not count as the first piece, and waiting is not model time", async () => {
   const { first_token_ms, ms } = await told([
     [30, { type: "text", text: "Ye" }],
     [10, { type: "waiting", reason: "busy", ms: 500, attempt: 2 }],
@@ -74,11 +74,11 @@ test("what came of an attempt that was given up is no first piece; its wait is n
   assert.deepEqual([first_token_ms, ms], [60, 601]);
 });
 
-test("a reply that came as a whole has no time of a first piece", async () => {
+test("a reply that arrives as a whole has no time to the first piece", async () => {
   assert.equal("first_token_ms" in (await told([[50, finished(counted(10))]])), false);
 });
 
-test("parts are scaled to what was counted for one request, and estimated where it was not", async () => {
+test("parts are scaled to the server's count of a single request, and estimated otherwise", async () => {
   const sum = (event: Awaited<ReturnType<typeof told>>): number =>
     Object.values(event.prompt ?? {}).reduce((all, part) => all + part, 0);
   assert.equal(sum(await told([[1, finished(counted(4321))]])), 4321);
@@ -88,7 +88,7 @@ test("parts are scaled to what was counted for one request, and estimated where 
   assert.equal(sum(await told([[1, finished(counted(9000, 2))]])), sum(guessed));
 });
 
-test("a request beside the turns is told with what it was for, and how it ended", async () => {
+test("a side request is reported with its purpose and outcome", async () => {
   const aside = {
     messages: [{ role: "user", text: "sum it up" }],
     format: {},
@@ -126,7 +126,7 @@ const tool = anyTool({
   run: () => Promise.resolve({ kind: "ok", text: "" }),
 });
 
-test("a question of its own has no tools: none are counted for it, and its reply is told", async () => {
+test("a standalone question has no tools, none are counted for it, and its reply is reported", async () => {
   const aside = { messages: [{ role: "user", text: "What comes?" }], maxTokens: 200 } as const;
   for (const [purpose, text] of [
     ["expectation", "done"],
@@ -148,7 +148,7 @@ test("a question of its own has no tools: none are counted for it, and its reply
   assert.equal(limits.reached("turn"), undefined);
 });
 
-test("a reply that its server does not count is a part of what was spent", async () => {
+test("a reply without a token count from the server still spends the token limit", async () => {
   for (const [length, spent] of [
     [400, undefined],
     [4000, "tokens"],
@@ -160,17 +160,17 @@ test("a reply that its server does not count is a part of what was spent", async
   }
 });
 
-test("a server that breaks off within what is shown is asked again three times", () => {
+test("a server that breaks off in the middle of shown output is retried three times", () => {
   const patience = new Patience(false);
   const waits = Array.from({ length: 4 }, () => patience.after({ kind: "garbled" }, true));
   assert.deepEqual(waits, [500, 2000, 5000, undefined]);
 });
 
-test("what broke off before anything was shown has been tried often enough", () => {
+test("an attempt that broke off before anything was shown is not retried", () => {
   assert.equal(new Patience(true).after({ kind: "garbled" }, false), undefined);
 });
 
-test("a server that is away is waited for where it was there before", () => {
+test("an unreachable server is retried only if it was reachable before", () => {
   assert.equal(new Patience(false).after({ kind: "unreachable" }, false), undefined);
   assert.equal(new Patience(true).after({ kind: "unreachable" }, false), 500);
   const brokenOff = new Patience(false);
@@ -178,7 +178,7 @@ test("a server that is away is waited for where it was there before", () => {
   assert.equal(brokenOff.after({ kind: "unreachable" }, false), 2000);
 });
 
-test("what cannot pass is not asked again", () => {
+test("permanent failures are not retried", () => {
   for (const kind of ["unauthorised", "no_model", "out_of_memory", "refused", "timeout"] as const)
     assert.equal(new Patience(true).after({ kind }, true), undefined, kind);
 });

@@ -9,13 +9,13 @@ import { fakeAgent } from "../fakes/agent.ts";
 
 const TOOLS = ["read_file", "edit_file"];
 
-test("a temperature for tools is always sent, the user's before ours", () => {
+test("a temperature for tools is always sent, and the user's setting takes precedence", () => {
   assert.deepEqual(new NextReply().take(TOOLS), { temperature: 0.2, hold: {} });
   assert.deepEqual(new NextReply(0).take(TOOLS), { temperature: 0, hold: {} });
   assert.deepEqual(new NextReply(1.5).another().take(TOOLS), { temperature: 1.5, hold: {} });
 });
 
-test("what was repeated is left out for one reply, which is livelier", () => {
+test("a repeated tool is left out of one reply, which has a higher temperature", () => {
   const next = new NextReply();
   next.repeated("edit_file");
   next.repeated("edit_file");
@@ -27,14 +27,14 @@ test("what was repeated is left out for one reply, which is livelier", () => {
   assert.equal(warm.take(TOOLS).temperature, 1.2);
 });
 
-test("a reply without a usable call has the next one held, once", () => {
+test("after a reply without a usable call, the next one must call at once, and only the next one", () => {
   const next = new NextReply();
   next.unusable();
   assert.deepEqual(next.take(TOOLS), { temperature: 0.2, hold: { now: true } });
   assert.deepEqual(next.take(TOOLS), { temperature: 0.2, hold: {} });
 });
 
-test("paths are known until something nobody can list has changed", () => {
+test("paths are offered until an unknown change has happened", () => {
   const next = new NextReply();
   next.changed("early.ts");
   next.files(["a.ts"]);
@@ -44,7 +44,7 @@ test("paths are known until something nobody can list has changed", () => {
   assert.deepEqual(next.take(TOOLS).hold, {});
 });
 
-test("what is shown with the task is known until it changes, or the conversation is shortened", () => {
+test("a file shown with the task stays known until it changes or the conversation is shortened", () => {
   const next = new NextReply();
   next.simple();
   const text = "1\tif (a) {\n2\t  b();\n3\t}\n4\tb();\n5\tx\n6\tx\n7\t  y\n[all 7 lines]";
@@ -74,7 +74,7 @@ test("what is shown with the task is known until it changes, or the conversation
   assert.deepEqual(shown(), {});
 });
 
-test("of a file that was shown it is known what an edit or a write made of it, where it can be", () => {
+test("the content of a shown file after an edit or write is derived where possible", () => {
   const next = new NextReply();
   next.simple();
   const linesAfter = (args: object) => {
@@ -102,7 +102,7 @@ const blocksOf = (text: string): readonly string[] => {
   return choices.filter((each) => each.includes("\n"));
 };
 
-test("all is seen where every file stands before the model", () => {
+test("everything counts as seen when every file has been shown", () => {
   const next = new NextReply();
   assert.equal(next.seesAll, false, "nobody knows what there is");
   next.files(["a", "b"], [{ path: "a", text: "1\tone\n[1 line]" }]);
@@ -115,7 +115,7 @@ test("all is seen where every file stands before the model", () => {
   assert.equal(next.seesAll, true, "there is nothing");
 });
 
-test("a block is a line with what is indented below it and what closes it, where it stands once", () => {
+test("a block is a line with its indented lines and its closing line, if it occurs only once", () => {
   assert.deepEqual(blocksOf("import os\n\ndef f(a):\n    # one\n\n    return a\n\n\nprint(f(1))\n"), [
     "def f(a):\n    # one\n\n    return a",
   ]);
@@ -134,7 +134,7 @@ test("a block is a line with what is indented below it and what closes it, where
   assert.deepEqual(blocksOf(`a:\n  b\n${"c\n".repeat(3000)}`), [], "a long one has none");
 });
 
-test("a small model is told of an edit what the file is now", () => {
+test("after an edit, a small model is shown the file as it is now", () => {
   const edit = { id: "c", name: "edit_file", args: { path: "a", old: "one", new: "two" } };
   const result = { kind: "ok", text: "a: 1 place changed\n@@ -1,1 +1,1 @@\n-one\n+two" } as const;
   interface Over {
@@ -164,13 +164,13 @@ test("a small model is told of an edit what the file is now", () => {
   assert.equal(told(true, { text: "1\tone\n2\tone" }), result.text, "nobody knows which one was meant");
 });
 
-test("of a model that is not small nothing of it is told", () => {
+test("a model that is not small gets only the paths", () => {
   const next = new NextReply();
   next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
   assert.deepEqual(next.take(TOOLS).hold, { paths: ["a"] });
 });
 
-test("a small model gets the tools that it uses well, with the arguments that matter", () => {
+test("a small model gets only the tools that it uses well, with the arguments that matter", () => {
   const next = new NextReply();
   next.simple();
   const { hold } = next.take(["bash", "plan", "task", "edit_file", "show_full"]);
@@ -179,7 +179,7 @@ test("a small model gets the tools that it uses well, with the arguments that ma
   assert.deepEqual(next.take(["plan"]).hold.without, ["plan"]);
 });
 
-test("behind an edit that was none, a small model's next reply is livelier, once", () => {
+test("after an edit that had no effect, a small model's next reply has a higher temperature, once", () => {
   const next = new NextReply();
   next.missedEdit({});
   assert.equal(next.take(TOOLS).temperature, 0.2, "a large one's is not");
@@ -196,7 +196,7 @@ const shownAfter = (args: object): readonly string[] => {
   return Object.keys(next.take(TOOLS).hold.shown ?? {});
 };
 
-test("behind an edit that leaves all as it is a small model writes the whole of a short file, once", () => {
+test("after an edit that changes nothing, a small model must write a short file as a whole, once", () => {
   const tools = ["edit_file", "write_file", "bash"];
   const left = (text: string, isSmall = true): boolean => {
     const next = new NextReply();
@@ -215,7 +215,7 @@ test("behind an edit that leaves all as it is a small model writes the whole of 
   assert.equal(left("1\tone\n2\tkey=[secret: aws key]"), false, "it would lose what the model was not shown");
 });
 
-test("an edit that fails though it is right by what was shown has the file read anew", () => {
+test("an edit that fails although it matches the shown text makes the file be read again", () => {
   assert.deepEqual(shownAfter({ old: "one", new: "1" }), []);
   for (const own of [
     { old: "one", new: "one" },
@@ -226,7 +226,7 @@ test("an edit that fails though it is right by what was shown has the file read 
     assert.deepEqual(shownAfter(own), ["a"], JSON.stringify(own));
 });
 
-test("a call is demanded for one reply, and an act before any call", () => {
+test("a call is required for one reply, and an edit takes precedence over any call", () => {
   const next = new NextReply();
   next.demand("call");
   assert.deepEqual(next.take(TOOLS).hold, { call: true });
@@ -236,7 +236,7 @@ test("a call is demanded for one reply, and an act before any call", () => {
   assert.deepEqual(next.take(TOOLS).hold, { call: true, without: ["read_file"] });
 });
 
-test("an edit that only takes back the last one is known once, of a small model", () => {
+test("for a small model, an edit that only reverts the last one is detected once", () => {
   const flips = { path: "conf.json", old: "on", new: "off" };
   const back = { path: "conf.json", old: "off", new: "on" };
   const next = new NextReply();
@@ -257,7 +257,7 @@ test("an edit that only takes back the last one is known once, of a small model"
 
 const write = (path: string) => ({ id: "1", name: "write_file", args: { path, content: "" } });
 
-test("a file that a small model reads in the same reply is replaced blindly, unless it stood before it", () => {
+test("a small model overwrites blindly when it reads the file in the same reply, unless the file was shown before", () => {
   const next = new NextReply();
   next.reads("a");
   assert.equal(next.isBlind(write("a")), false, "a large one may");
@@ -313,7 +313,7 @@ const demanded = async (
   );
 };
 
-test("a weak model has to call while nothing is changed that was to be changed, for six replies", async () => {
+test("a weak model must call tools for up to six replies while a requested change is missing", async () => {
   assert.deepEqual(await demanded(["read_file", "edit_file"], {}), ["call", "call", "any", "act"]);
   const looks = Array.from({ length: 7 }, () => "read_file");
   // Behind the six it may answer, and is told once that nothing is changed.
@@ -333,7 +333,7 @@ test("a weak model has to call while nothing is changed that was to be changed, 
   assert.deepEqual(await demanded(["read_file"], { intent: "repo" }), ["any", "any", "call"]);
 });
 
-test("a call that is repeated three times is not offered for the reply behind it", async () => {
+test("a call repeated three times is not offered in the next reply", async () => {
   const say = anyTool({
     name: "say",
     description: "",
@@ -359,7 +359,7 @@ test("a call that is repeated three times is not offered for the reply behind it
 
 const after: Hooks["after"] = (_, { text }) => Promise.resolve(`${text}\nlint: line 1 is too long`);
 
-test("what a hook makes of an edit is what a small model is told of it", async () => {
+test("a small model is shown an edit as a hook reports it", async () => {
   for (const [hooks, wanted] of [
     [NO_HOOKS, /^a\n\[a as it is now/],
     [{ ...NO_HOOKS, after }, /^a\nlint: line 1 is too long$/],

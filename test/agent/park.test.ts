@@ -70,7 +70,7 @@ async function parked(setting: Setting) {
   return { agent, end };
 }
 
-test("the loop stops at a question: what came before has its results, nothing else is run", async () => {
+test("the loop stops at a question: earlier calls have their results, later ones do not run", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
   assert.deepEqual([ran, resultsOf(agent)], [["ls"], ["ran ls"]]);
@@ -88,7 +88,7 @@ test("the loop stops at a question: what came before has its results, nothing el
   assert.deepEqual(told(), ["call.decided", "call.parked"]);
 });
 
-test("with the answer it goes on with the calls that are left, then with the model", async () => {
+test("with the answer, the remaining calls run and then the model continues", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
   const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
@@ -98,7 +98,7 @@ test("with the answer it goes on with the calls that are left, then with the mod
   assert.equal(next.asked.length, 1);
 });
 
-test("a no is told as the user's, and later calls go on", async () => {
+test("a no is reported as the user's, and later calls still run", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh(FAR, "pwd")], ran });
   const next = again(agent.records, ran, { question: end.waiting.question, runs: false });
@@ -107,7 +107,7 @@ test("a no is told as the user's, and later calls go on", async () => {
   assert.match(resultsOf(next)[0] ?? "", /^The user said no/);
 });
 
-test("without an answer it parks again, and with one the next question does", async () => {
+test("without an answer the run parks again, and with one it parks at the next question", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh(FAR, `${FAR}/b`)], ran });
   assert.equal((await runLoop(again(agent.records, ran), NEVER, { malformed: [] })).how, "parked");
@@ -117,7 +117,7 @@ test("without an answer it parks again, and with one the next question does", as
   assert.deepEqual(ran, [FAR]);
 });
 
-test("of calls side by side those that need nobody keep their results", async () => {
+test("parallel calls that need no person keep their results", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, concurrent: true });
   assert.deepEqual([ran, end.waiting.question.text], [["ls", "pwd"], FAR]);
@@ -129,7 +129,7 @@ test("of calls side by side those that need nobody keep their results", async ()
   );
 });
 
-test("cancelled while it goes on, the whole turn is taken back", async () => {
+test("cancelling a resumed run takes back the whole turn", async () => {
   const ran: string[] = [];
   const { agent } = await parked({ lines: [sh("ls", FAR)], ran });
   const cancelled = AbortSignal.abort();
@@ -138,7 +138,7 @@ test("cancelled while it goes on, the whole turn is taken back", async () => {
   assert.deepEqual(next.history.messages, [{ role: "user", text: "go" }]);
 });
 
-test("what was malformed in the reply is told when it goes on", async () => {
+test("malformed calls of the reply are reported when the run resumes", async () => {
   const ran: string[] = [];
   const malformed = [{ id: "m1", name: "sh", reason: "it was cut" }];
   const { agent, end } = await parked({ lines: [{ ...sh(FAR), malformed }], ran });
@@ -148,7 +148,7 @@ test("what was malformed in the reply is told when it goes on", async () => {
   assert.match(resultsOf(next)[0] ?? "", /Your call of sh was not run: it was cut/);
 });
 
-test("limits go on where they were", () => {
+test("limits continue from where they were", () => {
   let now = 1000;
   const first = new Limits({ turns: 10, calls: 5, ms: 10_000 }, () => now);
   first.turn();

@@ -44,7 +44,7 @@ function made(state: string): string {
   return store.create(ABOUT).id;
 }
 
-test("wherever a run is killed, a call that was told as parked has its question kept", async () => {
+test("wherever a run is killed, a call reported as parked has its question stored", async () => {
   await using place = await scratch();
   const all: Left[] = [];
   for (let from = 1; all.at(-1)?.ended !== true; from += SIDE_BY_SIDE) {

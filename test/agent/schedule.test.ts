@@ -9,18 +9,18 @@ const shape = (calls: string): string =>
     .map((wave) => wave.map(({ kind }) => kind).join(""))
     .join(" ");
 
-test("neighbours that may run beside others share a wave, everything else is alone", () => {
+test("adjacent concurrent calls share a wave, all others run alone", () => {
   assert.equal(shape(""), "");
   assert.equal(shape("r"), "r");
   assert.equal(shape("rrwrww"), "rr w r w w");
   assert.equal(shape("wrrrw"), "w rrr w");
 });
 
-test("a wave is at most eight wide", () => {
+test("a wave has at most eight calls", () => {
   assert.equal(shape("rrrrrrrrrrw"), "rrrrrrrr rr w");
 });
 
-test("whatever the calls, none is lost, added or moved, and no wave mixes", () => {
+test("no call is lost, added or moved, and no wave mixes kinds", () => {
   fc.assert(
     fc.property(fc.array(fc.record({ concurrent: fc.boolean(), id: fc.nat() })), (calls) => {
       const all = waves(calls);

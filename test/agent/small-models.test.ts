@@ -33,7 +33,7 @@ const many = (count: number): Readonly<Record<string, string>> =>
     Array.from({ length: count }, (_, at) => [`src/part${at}.ts`, `export const n = ${at};\n`]),
   );
 
-test("the names of the files, and the files that the task names, which then count as read", async () => {
+test("the task is shown with the list of files and the files that it names, which then count as read", async () => {
   const { text, paths, context } = await shown(
     { ...many(5), "calc.c": "int add(int a) { return a; }\n", "README.md": "# A calculator\n" },
     "calc 5 crashes; see src/part3.ts",
@@ -52,7 +52,7 @@ test("the names of the files, and the files that the task names, which then coun
   assert.equal(paths?.length, 7);
 });
 
-test("what begins like no text is none of the files to choose from", async () => {
+test("a binary file is not offered as a choice", async () => {
   const built = await shown(
     { "calc.c": "int a;\n", calc: "\u007fELF\u0002\u0000\u0000".padEnd(9000, "x") },
     "calc 5 crashes",
@@ -61,7 +61,7 @@ test("what begins like no text is none of the files to choose from", async () =>
   assert.doesNotMatch(built.text, /^calc$/m);
 });
 
-test("where the check fails, the files of the program that are named may be chosen, or all of the program", async () => {
+test("when the check fails, only named files of the program can be chosen, or all of the program", async () => {
   const files = {
     Makefile: "test:\n",
     ".gitignore": "calc\n",
@@ -80,14 +80,14 @@ test("where the check fails, the files of the program that are named may be chos
   assert.equal((await chosen("it crashes"))?.length, 5);
 });
 
-test("few files are shown whatever is said, and a workspace without one says so", async () => {
+test("a few files are always shown, and an empty workspace is reported as empty", async () => {
   const { text } = await shown({ "a.py": "x = 1\n", "b.py": "y = 2\n" }, "make it better");
   assert.match(text, /x = 1/);
   assert.match(text, /y = 2/);
   assert.equal((await shown({}, "write a game")).text, "[The workspace is empty.]");
 });
 
-test("what is too long, secret or no text is not shown; a file is shown whole or not at all", async () => {
+test("files that are too long, secret or binary are not shown, and a file is shown whole or not at all", async () => {
   const { text, context } = await shown(
     { "long.ts": "x\n".repeat(4000), ".env": "TOKEN=abc123\n", "short.ts": "let y;\n" },
     "look at long.ts, .env and short.ts",
@@ -97,7 +97,7 @@ test("what is too long, secret or no text is not shown; a file is shown whole or
   assert.deepEqual([...context.known.keys()], ["/repo/short.ts"]);
 });
 
-test("a tool that a rule denies is not looked with", async () => {
+test("files are not shown if a rule denies the tool that reads them", async () => {
   const box = fakeBox({ files: { "a.py": "x = 1\n" } });
   const { judge, ...agent } = fakeAgent({ lines: [], tools: toolsFor(fakeToolContext()), box });
   const denies = async () => {
@@ -116,7 +116,7 @@ test("a tool that a rule denies is not looked with", async () => {
   assert.doesNotMatch(text, /x = 1/);
 });
 
-test("it stays small: names are cut, and so many that nobody can choose are no list of paths", async () => {
+test("the text stays small: the list of names is cut, and a very long one offers no paths", async () => {
   const names = Object.keys(many(400)).join(" ");
   const { text, paths } = await shown(many(400), names);
   assert.ok(Buffer.byteLength(text) < 4200, `${Buffer.byteLength(text)} bytes`);
@@ -124,7 +124,7 @@ test("it stays small: names are cut, and so many that nobody can choose are no l
   assert.equal(paths, undefined);
 });
 
-test("files are named by path, by name and by stem, the surest first", () => {
+test("files are matched by path, name and stem, the most certain first", () => {
   const names = ["src/util.ts", "src/slugify.js", "lib/slugify.js", "conf.json", "docs/a.md", "main.c"];
   const table: readonly (readonly [string, readonly string[]])[] = [
     ["npm test fails. Fix slugify", ["src/slugify.js", "lib/slugify.js"]],
@@ -158,7 +158,7 @@ const firstOf = async (runs: boolean): Promise<string> => {
   return agent.asked[0]?.messages.map(({ text }) => text).join("\n") ?? "";
 };
 
-test("where no more is wanted than that something runs, no file that looks like it stands with the task", async () => {
+test("a request to run something does not show a file just because its name is similar", async () => {
   assert.match(await firstOf(false), /tests\.yaml/);
   assert.doesNotMatch(await firstOf(true), /tests\.yaml/);
 });
@@ -187,7 +187,7 @@ const said = (text: string): AssistantMessage => ({ role: "assistant", text, cal
 const callsOf = (text: string, given: Partial<typeof GIVEN> = {}, stop: Stop = "end") =>
   rewriteRequest({ ...GIVEN, ...given })?.read(said(text), stop).calls;
 
-test("a whole file is asked for with what the check says, and the file itself last of the files", () => {
+test("a whole file is requested with the output of the check, and the file itself comes last", () => {
   const { messages = [], maxTokens, stop } = rewriteRequest(GIVEN)?.request ?? {};
   assert.equal(messages.length, 1);
   assert.equal(
@@ -198,7 +198,7 @@ test("a whole file is asked for with what the check says, and the file itself la
   assert.deepEqual(stop, ["```\n\n"]);
 });
 
-test("the file is taken that the request or the check names, and another where one was in vain", () => {
+test("the requested file is the one that the request or the check names, and another after a failed attempt", () => {
   const text = "a = 1";
   const several = {
     choices: ["a.py", "b.py", "c.py"],
@@ -217,14 +217,14 @@ test("the file is taken that the request or the check names, and another where o
   );
 });
 
-test("a file that is long, empty, masked, holds a fence of its own or is none of the choices is not asked for", () => {
+test("a file that is long, empty, masked, contains a fence or is not a choice is not requested", () => {
   for (const text of ["x".repeat(4097), "  \n", "a\n```\nb\n```", "key = [secret: aws]"])
     assert.equal(rewriteRequest({ ...GIVEN, shown: [{ path: "sum.py", text }] }), undefined);
   assert.equal(rewriteRequest({ ...GIVEN, choices: [] }), undefined);
   assert.ok(rewriteRequest({ ...GIVEN, shown: [{ path: "sum.py", text: "x".repeat(4096) }] }));
 });
 
-test("a reply with a whole file is a call that writes it, and any other is none", () => {
+test("a reply with a whole file becomes a call that writes it, and any other reply does not", () => {
   assert.deepEqual(callsOf(fenced(MENDED)), [
     { id: "rewrite-1", name: "write_file", args: { path: "sum.py", content: `${MENDED}\n` } },
   ]);
@@ -249,7 +249,7 @@ test("a reply with a whole file is a call that writes it, and any other is none"
   );
 });
 
-test("of a reply that holds some of the file's definitions these stand in their places, and the rest stays", () => {
+test("a reply with only some definitions of the file replaces these and keeps the rest", () => {
   const file = "#include <a.h>\n\nint put(int a) {\n  return a;\n}\n\nint take(void) {\n  return 1;\n}";
   const shown = [{ path: "sum.py", text: file }];
   const contentOf = (text: string): unknown => callsOf(fenced(text), { shown })?.[0]?.args["content"];
@@ -319,7 +319,7 @@ async function worked(
   return agent;
 }
 
-test("a candidate whose check fails is asked for the file, which is written as a call, and behind its success for the answer", async () => {
+test("a candidate whose check fails is asked for the file, which is written as a call, and after success for the answer", async () => {
   const agent = await worked([{ text: fenced(MENDED) }, { text: "It adds now." }]);
   const [asked, answers] = agent.asked;
   assert.match(asked?.messages.at(-1)?.text ?? "", /1 test failed[^]*Write all of sum\.py/);
@@ -338,7 +338,7 @@ test("a candidate whose check fails is asked for the file, which is written as a
   ]);
 });
 
-test("where no file comes in two turns a candidate begins anew, and any other run is asked as usual", async () => {
+test("when no file comes in two turns, a candidate starts over, and any other run gets the usual request", async () => {
   const again: Line = { calls: [["write_file", { path: "sum.py", content: "a = 1" }]] };
   const vain = [{ text: "It has to add." }, { text: fenced(SUM) }];
   const askedOf = ({ asked }: Awaited<ReturnType<typeof worked>>) =>
@@ -371,7 +371,7 @@ test("where no file comes in two turns a candidate begins anew, and any other ru
   ]);
 });
 
-test("however often it begins anew it is asked no more freely than any server takes", async () => {
+test("the temperature never exceeds what every server accepts, however often a candidate starts over", async () => {
   const files = Array.from({ length: 8 }, (_, nth) => ({ text: fenced(`${SUM} + ${nth + 1}`) }));
   const { asked } = await worked(files, { green: 99 });
   const hottestOf = (all: typeof asked): number =>
@@ -383,7 +383,7 @@ test("however often it begins anew it is asked no more freely than any server ta
   assert.equal(hottestOf((await worked(vain, { green: 99 })).asked), 1);
 });
 
-test("where no answer comes behind its success the conversation goes on, free to answer", async () => {
+test("when no answer comes after success, the conversation continues, free to answer", async () => {
   const lines = [{ text: fenced(MENDED) }, { text: " " }, { text: "It adds now." }];
   const agent = await worked(lines, { repeated: "write_file" });
   assert.deepEqual(
@@ -399,7 +399,7 @@ test("where no answer comes behind its success the conversation goes on, free to
 const isWhole = ({ messages }: { readonly messages: readonly { readonly text: string }[] }): boolean =>
   messages.at(-1)?.text.includes("Write all of") === true;
 
-test("a candidate that writes nothing more has all its beginnings before it is given up", async () => {
+test("a candidate that writes nothing more gets all its fresh starts before it is given up", async () => {
   const vain = Array.from({ length: 8 }, () => ({ text: "It has to add." }));
   const { asked } = await worked([{ text: fenced(`${SUM} - 1`) }, ...vain], { green: 99 });
   assert.deepEqual(
@@ -408,7 +408,7 @@ test("a candidate that writes nothing more has all its beginnings before it is g
   );
 });
 
-test("an answer that has to fit a schema is asked for in the conversation, with it", async () => {
+test("an answer that must fit a schema is requested in the conversation, with the schema", async () => {
   const agent = await worked([{ text: fenced(MENDED) }, { text: "It adds now." }], { isFormed: true });
   assert.deepEqual(
     agent.asked.map(({ tools, format }) => [tools.length, format]),
@@ -419,7 +419,7 @@ test("an answer that has to fit a schema is asked for in the conversation, with 
   );
 });
 
-test("any other run is asked so behind a reply that changed nothing, and a large model never", async () => {
+test("any other run is asked for the whole file after a reply without changes, and a large model never is", async () => {
   const again: Line = { calls: [["write_file", { path: "sum.py", content: "a = 1" }]] };
   const lines = [again, again, { text: fenced(MENDED) }, { text: "It adds now." }];
   const plain = await worked(lines, { isCandidate: false, green: 3 });
@@ -453,7 +453,7 @@ function rewritings(brings: readonly boolean[]) {
   });
 }
 
-test("a candidate begins anew behind three files, or behind two replies in vain with another file, and more freely", () => {
+test("a candidate starts over after three files, or after two useless replies with another file and a higher temperature", () => {
   const [now, before] = ["it fails now", "it failed"];
   assert.deepEqual(rewritings([true, true, true, true, true, true, true, true, true]), [
     [0, 0, false, now, undefined],
@@ -492,14 +492,14 @@ function byTask(candidate: number | undefined): readonly (boolean | undefined)[]
   });
 }
 
-test("candidates and their beginnings take turns: by what the check says, and by the task alone", () => {
+test("candidates and their fresh starts alternate between prompts with the check's output and with the task alone", () => {
   assert.deepEqual(byTask(1), [false, false, false, true, false, false, false, false]);
   assert.deepEqual(byTask(2), [true, false, false, false, false, false, true, false]);
   assert.deepEqual(byTask(3), byTask(1));
   assert.ok(byTask(undefined).every((each) => each === false));
 });
 
-test("a candidate that says what is wrong and writes no file is asked for it with that, once, and then it begins anew", () => {
+test("a candidate that explains the fault without a file is asked once for the file with that text, then starts over", () => {
   const ends = new EndRules(failing(true));
   ends.asked = { request: "fix it", isWeak: true };
   ends.candidate = 1;
@@ -522,7 +522,7 @@ test("a candidate that says what is wrong and writes no file is asked for it wit
   ]);
 });
 
-test("what it said is a turn of the request, without a file that it copied behind it", async () => {
+test("the explanation becomes a turn of the request, without a file copied after it", async () => {
   const wrong = `${SUM} - 1\n\nprint(add(1, 2))\nprint(add(2, 3))\nprint(add(3, 4))`;
   const finding = "The function sum.py has to add what it is given.";
   const lines = [
@@ -547,7 +547,7 @@ test("what it said is a turn of the request, without a file that it copied behin
   assert.equal(short.asked[3]?.messages.length, 1, "no word of what is wrong");
 });
 
-test("by the task alone the task stands first, and nothing of what the check says", () => {
+test("a prompt by task alone starts with the task and leaves out the check's output", () => {
   const { messages = [] } = rewriteRequest({ ...GIVEN, byTask: true })?.request ?? {};
   assert.equal(
     messages[0]?.text,
@@ -555,12 +555,12 @@ test("by the task alone the task stands first, and nothing of what the check say
   );
 });
 
-test("of a file that it wrote and copied a candidate has to say first what is wrong with it", () => {
+test("a candidate that returned its file unchanged must first say what is wrong with it", () => {
   const asked = rewriteRequest({ ...GIVEN, mends: true })?.request.messages[0]?.text ?? "";
   assert.match(asked, /\n\nSay in one sentence what is missing or wrong in sum\.py, then write all of it/);
 });
 
-test("in any other run the usual request has its turn behind two replies in vain, and another file comes then", () => {
+test("in any other run the usual request takes its turn after two useless replies, and then another file is requested", () => {
   const ends = new EndRules(failing(true));
   ends.asked = { request: "fix it", isWeak: true };
   const agent = fakeAgent({ lines: [], tools: [] });
@@ -580,14 +580,14 @@ test("in any other run the usual request has its turn behind two replies in vain
   ]);
 });
 
-test("what is begun anew is the file as it was, with what the check said then", () => {
+test("a fresh start shows the original file and the check's original output", () => {
   const anew = [{ path: "sum.py", text: MENDED }];
   const { messages = [] } = rewriteRequest({ ...GIVEN, anew })?.request ?? {};
   assert.match(messages[0]?.text ?? "", /return a \+ b/);
   assert.doesNotMatch(messages[0]?.text ?? "", /return a - b/);
 });
 
-test("a candidate is given up where whole files were asked for eight times, and not where none can be asked for", () => {
+test("a candidate is given up after eight requests for whole files, unless none can be requested", () => {
   const ends = new EndRules(failing(true));
   ends.asked = { request: "fix it", isWeak: true };
   ends.candidate = 1;

@@ -22,7 +22,7 @@ function queued() {
   return { queue, begun, add, end };
 }
 
-test("those that only look run side by side, every other one alone, all in their order", async () => {
+test("read-only calls run in parallel, all others alone, and all in order", async () => {
   const { begun, add, end } = queued();
   const all = [add("r1", true), add("r2", true), add("w1", false), add("r3", true), add("w2", false)];
   await turns();
@@ -38,7 +38,7 @@ test("those that only look run side by side, every other one alone, all in their
   assert.deepEqual(await Promise.all(all), ["r1", "r2", "w1", "r3", "w2"]);
 });
 
-test("what is given up before its turn is not run, and holds nobody up", async () => {
+test("a call cancelled before its turn does not run and blocks nobody", async () => {
   const { begun, add, end } = queued();
   const given = new AbortController();
   const all = [add("w1", false), add("w2", false, given.signal), add("r1", true)];
@@ -52,7 +52,7 @@ test("what is given up before its turn is not run, and holds nobody up", async (
   await Promise.all(all);
 });
 
-test("work that fails gives its turn on", async () => {
+test("after a failure the next call gets its turn", async () => {
   const { queue, begun, add, end } = queued();
   const broken = queue.run(false, never, () => Promise.reject(new Error("disk full")));
   const next = add("w1", false);
@@ -63,7 +63,7 @@ test("work that fails gives its turn on", async () => {
   await next;
 });
 
-test("so many wait at most, and idle is when all of them have ended", async () => {
+test("the number of waiting calls is bounded, and the queue is idle when all have ended", async () => {
   const { queue, add, end } = queued();
   const all = Array.from({ length: 65 }, (_, at) => add(`w${at}`, false));
   await turns();

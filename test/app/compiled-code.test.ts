@@ -65,7 +65,7 @@ async function bundle() {
 /** Whatever is written there anew has another number. */
 const sameFile = (file: string): number => statSync(file).ino;
 
-test("what a command calls is kept when it ends, and later starts add what they call beyond, three times at first", async () => {
+test("the code that a command used is stored when it ends, and later starts add more, at first three times", async () => {
   await using there = await bundle();
   assert.equal(there.start(["look"], 1), "2/\n");
   const few = statSync(there.kept()).size;
@@ -85,7 +85,7 @@ test("what a command calls is kept when it ends, and later starts add what they 
   assert.deepEqual(readdirSync(there.folder), ["look"]);
 });
 
-test("starts of a command that load different files leave each other's code alone", async () => {
+test("starts of a command that load different files do not replace each other's code", async () => {
   await using there = await bundle();
   for (const side of [1, 2, 1, 2, 1]) assert.equal(there.start(["look"], side, {}, "sides.cjs"), `${side}\n`);
   const before = sameFile(there.kept());
@@ -93,7 +93,7 @@ test("starts of a command that load different files leave each other's code alon
   assert.equal(sameFile(there.kept()), before);
 });
 
-test("each command has its own, for its owner alone", async () => {
+test("each command has its own cache, readable only by its owner", async () => {
   await using there = await bundle();
   for (const words of [["look"], ["list", "all"], ["list", "some"], ["no-command"], ["--help"], ["../list"]])
     there.start(words, 1);
@@ -107,9 +107,9 @@ const SPOILED: Readonly<Record<string, (file: string) => void>> = {
     execFileSync("mkfifo", [file]);
   },
   "is empty": (file) => truncateSync(file, 0),
-  "was cut": (file) => truncateSync(file, statSync(file).size - 8),
+  "was truncated": (file) => truncateSync(file, statSync(file).size - 8),
   "holds something else": (file) => writeFileSync(file, "x".repeat(20_000)),
-  "has an index that is none": (file) =>
+  "has an invalid index": (file) =>
     writeFileSync(file, Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from("{]")])),
   "has code that V8 refuses": (file) => {
     const bytes = readFileSync(file);
@@ -119,7 +119,7 @@ const SPOILED: Readonly<Record<string, (file: string) => void>> = {
 };
 
 for (const [what, spoil] of Object.entries(SPOILED))
-  test(`a file that ${what} is not believed, and made anew`, async () => {
+  test(`a file that ${what} is discarded and recreated`, async () => {
     await using there = await bundle();
     for (let starts = 0; starts < 3; starts += 1) there.start(["look"], 400);
     const { size } = statSync(there.kept());
@@ -131,7 +131,7 @@ for (const [what, spoil] of Object.entries(SPOILED))
     assert.equal(there.start(["look"], 400), "800/\n");
   });
 
-test("nothing is kept where nobody wants it, nor where there is no place", async () => {
+test("nothing is stored when caching is disabled or there is no place for it", async () => {
   await using there = await bundle();
   there.start(["look"], 1, { NODE_DISABLE_COMPILE_CACHE: "1" });
   there.start(["--version"], 1);
@@ -144,7 +144,7 @@ test("nothing is kept where nobody wants it, nor where there is no place", async
   assert.equal(readdirSync(there.place.at("other")).filter((name) => /^\d$/.test(name)).length, 6);
 });
 
-test("code of the four bundles stays that were used last", async () => {
+test("the code of the four bundles used last is kept", async () => {
   await using there = await bundle();
   const at = (name: string): string => path.join(path.dirname(there.folder), name);
   for (const [ago, name] of ["b9", "b2", "b7", "b0", "b5"].entries()) {

@@ -9,7 +9,7 @@ const LONG =
   "the folder of this session is gone, or is no folder any more, and nothing that it held can be looked at from here";
 const COMMAND = `harness run --continue --check "make test" ${"--allow-domain example.org ".repeat(4).trim()}`;
 
-test("the words of an error are broken between words, and what is to be typed stays whole", () => {
+test("an error message is wrapped between words, and the command to type stays on one line", () => {
   for (const columns of [40, 80, 120]) {
     const { stream } = fakeTerminal(columns);
     const rows = failureText({ message: LONG, remedy: COMMAND }, stream).trimEnd().split("\n");
@@ -31,7 +31,7 @@ test("nothing in an error acts on the terminal", () => {
   }
 });
 
-test("a folder that is told to be looked at is there", () => {
+test("the folder that the remedy names exists", () => {
   const thrown = Object.assign(new Error("EACCES: permission denied, mkdir"), {
     code: "EACCES",
     syscall: "mkdir",

@@ -57,7 +57,7 @@ describe("the places of the first run", () => {
     ]);
   });
 
-  test("an Ollama elsewhere is left out, one on another port of this machine is not", () => {
+  test("an Ollama on another machine is left out, one on another port of this machine is not", () => {
     const [elsewhere] = serverPlaces(hostWith({ OLLAMA_HOST: "models.example:11434" }), {});
     assert.equal(elsewhere?.provider, "lmstudio");
     assert.deepEqual(seen(serverPlaces(hostWith({ OLLAMA_HOST: "127.0.0.1:9" }), {}, "ollama")), [
@@ -65,7 +65,7 @@ describe("the places of the first run", () => {
     ]);
   });
 
-  test("base_url counts for the provider that it was set for, and one address is asked once", () => {
+  test("base_url applies to the provider it was set for, and each address is contacted once", () => {
     const own = { provider: "vllm", base_url: "http://127.0.0.1:9/v1" };
     assert.deepEqual(seen(serverPlaces(hostWith({}), own, "vllm")), ["vllm http://127.0.0.1:9/v1 set"]);
     assert.deepEqual(seen(serverPlaces(hostWith({}), own, "lmstudio")), [
@@ -85,7 +85,7 @@ describe("the places of the first run", () => {
 });
 
 describe("what answers", () => {
-  test("chat models are offered, what fits first; embedders and closed ports are not", async () => {
+  test("chat models are offered, best fit first; embedding models and closed ports are not", async () => {
     await using ollama = await startFakeOllama({
       models: [
         { name: "huge:70b", size: 40 * GiB },
@@ -116,7 +116,7 @@ describe("what answers", () => {
     assert.throws(() => wantedOffers(offers, answers, "none:1b"), { exit: EXIT.model });
   });
 
-  test("where nothing answers all addresses are named, with the next step", async () => {
+  test("when nothing answers, all addresses are named, with the next step", async () => {
     const closed = await closedAddress();
     await using silent = await startFakeOllama({ faults: { "*": "silent" } });
     const places = [placed("ollama", silent.url), placed("llamacpp", `${closed}/v1`)];
@@ -134,7 +134,7 @@ describe("what answers", () => {
 });
 
 describe("what is written", () => {
-  test("base_url only where it is not the usual one, or another one stands there", () => {
+  test("base_url is written only if it is not the default or replaces another one", () => {
     assert.deepEqual(keys(true, {}), ["provider ollama", "chat_model qwen3:8b"]);
     assert.deepEqual(keys(false, {}), [
       "base_url http://127.0.0.1:9",

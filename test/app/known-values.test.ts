@@ -10,7 +10,7 @@ import { scratch, type Scratch } from "../fixtures/scratch.ts";
 const hostIn = (place: Scratch) =>
   hostFrom({ HOME: place.path, XDG_STATE_HOME: place.at("state"), XDG_CONFIG_HOME: place.at("config") });
 
-test("models are those of sessions and of the user's settings, each once", async () => {
+test("models come from sessions and from the user's settings, each once", async () => {
   await using place = await scratch({
     "config/harness/config.json":
       '{ /* mine */ "chat_model": "big:30b", "mcp": {"tracker": {"command": "x"}} }',
@@ -31,7 +31,7 @@ test("models are those of sessions and of the user's settings, each once", async
   assert.ok(sessionWords(host, place.at("here")).some(({ about }) => about === "a title"));
 });
 
-test("settings that are broken give the defaults, and nothing is made", async () => {
+test("broken settings yield the defaults, and nothing is created", async () => {
   await using place = await scratch({ "config/harness/config.json": '{"chat_model": ' });
   const host = hostIn(place);
   const models = (await modelWords(host, "/gone")).map(({ value }) => value);

@@ -23,7 +23,7 @@ async function first(host: ReturnType<typeof hostFrom>): Promise<unknown> {
   return endpoint;
 }
 
-test("a flag goes before the variable, that before the settings, and all before DOCKER_HOST", async () => {
+test("the flag takes precedence over the variable, the variable over the settings, and all over DOCKER_HOST", async () => {
   await using place = await scratch();
   await place.write(CONFIG, '{"engine": "tcp://of.file:1"}');
   const docker = { DOCKER_HOST: "unix:///d.sock" };
@@ -44,7 +44,7 @@ test("a flag goes before the variable, that before the settings, and all before 
   });
 });
 
-test("a docker context is found by its name without docker, with its certificates", async () => {
+test("a docker context is found by name without the docker program, with its certificates", async () => {
   await using place = await scratch();
   await contextAt(place, "lab", { Host: "tcp://lab.example:2376" });
   const tls = `.docker/contexts/tls/${createHash("sha256").update("lab").digest("hex")}/docker`;
@@ -59,7 +59,7 @@ test("a docker context is found by its name without docker, with its certificate
   ]);
 });
 
-test("a context that is not there ends with 2 and names those that are", async () => {
+test("a context that does not exist ends with 2 and names those that do", async () => {
   await using place = await scratch();
   await contextAt(place, "lab", { Host: "unix:///lab.sock" });
   await contextAt(place, "attic", { Host: "unix:///attic.sock" });
@@ -71,7 +71,7 @@ test("a context that is not there ends with 2 and names those that are", async (
   ]);
 });
 
-test("a context that leaves its engine's certificate unverified is refused", async () => {
+test("a context that does not verify its engine's certificate is refused", async () => {
   await using place = await scratch();
   await contextAt(place, "lab", { Host: "tcp://lab.example:2376", SkipTLSVerify: true });
   const host = hostFrom(envOf(place), "lab");
@@ -106,7 +106,7 @@ const ELSEWHERE: readonly (readonly [Env, Env])[] = [
 ];
 
 for (const [env, flags] of ELSEWHERE)
-  test(`a box works on a copy where the engine is elsewhere: ${JSON.stringify({ ...env, ...flags })}`, async () => {
+  test(`a box works on a copy when the engine is remote: ${JSON.stringify({ ...env, ...flags })}`, async () => {
     await using place = await scratch();
     await contextAt(place, "lab", { Host: "ssh://me@lab.example" });
     assert.equal(await isolationOn(place, env, flags), "copy");
@@ -129,14 +129,14 @@ const HERE: readonly (readonly [Env, Env])[] = [
 ];
 
 for (const [env, flags] of HERE)
-  test(`a box works on the folder itself where the engine is here: ${JSON.stringify({ ...env, ...flags })}`, async () => {
+  test(`a box works on the folder itself when the engine is local: ${JSON.stringify({ ...env, ...flags })}`, async () => {
     await using place = await scratch();
     await contextAt(place, "near", { Host: "unix:///near.sock" });
     assert.equal(await isolationOn(place, env, flags), "bind");
     assert.equal(await isolationOn(place, env, { ...flags, isolation: "overlay" }), "overlay");
   });
 
-test("a trusted project names no engine", async () => {
+test("a trusted project cannot choose the engine", async () => {
   await using place = await scratch();
   const project = { file: place.at("p.json"), text: '{"engine": "ssh://theirs"}', trusted: true };
   const config = await loadConfig({ env: envOf(place), project, flags: new Map() });
@@ -146,7 +146,7 @@ test("a trusted project names no engine", async () => {
 const engineOf = async (host: ReturnType<typeof hostFrom>, at: string | undefined): Promise<unknown> =>
   (await hostAt(host, { at })).engine;
 
-test("what a session has changed is looked for on the engine that has it, unless one is named on the line", async () => {
+test("a session's changes are looked up on the engine that has them, unless the command line names one", async () => {
   await using place = await scratch();
   const [far, here] = ["ssh://dev@far.test", "unix:///d.sock"];
   const env = envOf(place, { DOCKER_HOST: here });
@@ -160,7 +160,7 @@ test("what a session has changed is looked for on the engine that has it, unless
     assert.equal(await engineOf(hostFrom(env), unknown), null);
 });
 
-test("an engine that a docker context named is found by that context, as long as it leads there", async () => {
+test("an engine named by a docker context is found through that context as long as its address matches", async () => {
   await using place = await scratch();
   const at = "tcp://lab.example:2376";
   await contextAt(place, "lab", { Host: at });

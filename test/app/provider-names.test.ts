@@ -59,7 +59,7 @@ async function endOf(provider: Provider, signal: AbortSignal): Promise<string> {
 
 for (const name of NAMES)
   describe(name, () => {
-    test("asks at its paths with its own key, and with none of the others", async () => {
+    test("is called at its own paths with its own key, and never with another provider's", async () => {
       await using server = await startLoopback([LIST, replyOf(name)]);
       const host = hostFrom({ ...KEYLESS, ...KEYS });
       const client = modelClient(host, settingsOf(name, `${server.url}/base`));
@@ -77,7 +77,7 @@ for (const name of NAMES)
       for (const heard of server.heard) assert.deepEqual(keysIn(heard), holdsOf(name));
     });
 
-    test("takes its key nowhere else: a server that sends on is not followed", async () => {
+    test("sends its key nowhere else: a redirect is not followed", async () => {
       await using other = await startLoopback([LIST]);
       await using server = await startLoopback([{ status: 307, headers: { location: `${other.url}/x` } }]);
       const client = modelClient(hostFrom({ ...KEYLESS, ...KEYS }), settingsOf(name, server.url));
@@ -88,7 +88,7 @@ for (const name of NAMES)
       assert.deepEqual(other.heard, []);
     });
 
-    test("without its key names its variable before anything is sent, or needs none", async () => {
+    test("without its key, reports the missing variable before anything is sent, or needs none", async () => {
       const { variable, local, title } = PROVIDER_SERVERS[name];
       const { [variable]: _, ...others } = KEYS;
       const host = hostFrom({ ...KEYLESS, ...others });

@@ -33,10 +33,14 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   return [first.text, later.text, decision === "allow" || contained];
 }
 
-test("what would have every later command refused does not go on, the rest does", { skip }, async () => {
-  assert.deepEqual(await after("workspace-write"), [`(no output)\n${NOTE}`, "1 /x", true]);
-});
+test(
+  "a variable that would get every later command refused is dropped, all others last",
+  { skip },
+  async () => {
+    assert.deepEqual(await after("workspace-write"), [`(no output)\n${NOTE}`, "1 /x", true]);
+  },
+);
 
-test("where everything may run, everything goes on", { skip }, async () => {
+test("in danger-full-access every variable lasts", { skip }, async () => {
   assert.deepEqual(await after("danger-full-access"), ["(no output)", "1 /x http://proxy.example:1", true]);
 });

@@ -107,7 +107,7 @@ const namesOn = async (server: string): Promise<readonly string[]> => {
 };
 
 test(
-  "with nobody there and no yes nothing is started or downloaded, and what to type is said",
+  "with nobody there and without --yes nothing is started or downloaded, and the remedy says what to type",
   { skip },
   async () => {
     await using user = await home("harness-nowhere.invalid/ollama:1.0.0");
@@ -123,24 +123,28 @@ test(
   },
 );
 
-test("an image that cannot be had is no failure, and says what else there is", { skip }, async () => {
-  await using user = await home("harness-nowhere.invalid/ollama:1.0.0");
-  const { result, asked } = await user.start({ yes: true });
-  assert.equal(asked.length, 1);
-  assert.match(
-    asked[0] ?? "",
-    /Start it in a container.*\? The image \S+ is a download of about 1\.9 GiB, once; only this machine can reach it/,
-  );
-  assert.equal(result.state, "stand-in");
-  assert.match(
-    result.detail,
-    /the sidecar: the image harness-nowhere\.invalid\/ollama:1\.0\.0 is not here and cannot be pulled/,
-  );
-  assert.match(result.remedy, /^install Ollama from https:\/\/ollama\.com\/download, then: \.\/start\.sh$/);
-});
+test(
+  "an image that cannot be pulled is not a failure, and the remedy names the alternative",
+  { skip },
+  async () => {
+    await using user = await home("harness-nowhere.invalid/ollama:1.0.0");
+    const { result, asked } = await user.start({ yes: true });
+    assert.equal(asked.length, 1);
+    assert.match(
+      asked[0] ?? "",
+      /Start it in a container.*\? The image \S+ is a download of about 1\.9 GiB, once; only this machine can reach it/,
+    );
+    assert.equal(result.state, "stand-in");
+    assert.match(
+      result.detail,
+      /the sidecar: the image harness-nowhere\.invalid\/ollama:1\.0\.0 is not here and cannot be pulled/,
+    );
+    assert.match(result.remedy, /^install Ollama from https:\/\/ollama\.com\/download, then: \.\/start\.sh$/);
+  },
+);
 
 test(
-  "from nothing: the sidecar, a model that fits, the one for search; kept, stopped and there again without a question",
+  "from nothing to the sidecar, a fitting model and one for search; after a stop all of it is back without a question",
   { skip },
   async () => {
     await using user = await home();
@@ -196,7 +200,7 @@ test(
 );
 
 test(
-  "Ctrl-C in a download tells what is there; the next start goes on with it, unasked",
+  "Ctrl-C during a download reports what is there, and the next start continues without asking",
   { skip },
   async () => {
     await using user = await home();
@@ -235,7 +239,7 @@ test(
   },
 );
 
-test("a person's own model is never replaced by another choice", { skip }, async () => {
+test("the user's own model is never replaced by another choice", { skip }, async () => {
   await using user = await home();
   await user.start({ yes: true });
   const { asked, result } = await user.start({

@@ -76,7 +76,7 @@ const THERE: FakeOllamaOptions = {
   ],
 };
 
-test("what the server has is offered before a download, what calls tools first, no embedder and nothing too large", async () => {
+test("models on the server are offered before a download, those with tool calls first, without embedding models or ones that are too large", async () => {
   await using ollama = await startFakeOllama(THERE);
   const { result, asked, pulled, kept } = await step(ollama, { takes: 1 });
   const rows = (asked[0] ?? "").split("\n").slice(1);
@@ -91,7 +91,7 @@ test("what the server has is offered before a download, what calls tools first, 
   assert.deepEqual(JSON.parse(kept ?? ""), { chat_model: "gemma3:4b" });
 });
 
-test("a choice is asked for once", async () => {
+test("the user has to choose only once", async () => {
   await using ollama = await startFakeOllama(THERE);
   await using place = await scratch();
   await step(ollama, { takes: 0 }, place);
@@ -100,7 +100,7 @@ test("a choice is asked for once", async () => {
   assert.match(result.detail, /own\/coder:7b/);
 });
 
-test("with nobody there nothing is chosen, kept or loaded, and what to type is said", async () => {
+test("with nobody there nothing is chosen, stored or loaded, and the remedy says what to type", async () => {
   await using full = await startFakeOllama(THERE);
   const there = await step(full);
   assert.deepEqual([there.result.state, there.pulled, there.kept], ["stand-in", [], undefined]);
@@ -120,20 +120,20 @@ test("with nobody there nothing is chosen, kept or loaded, and what to type is s
   );
 });
 
-test("a model that is there as it is by default is not asked about", async () => {
+test("an installed default model is used without a question", async () => {
   await using ollama = await startFakeOllama({ models: [{ name: "qwen3:8b" }] });
   const { asked, result, kept } = await step(ollama, { takes: 0 });
   assert.deepEqual([asked, result.state, kept], [[], "ok", undefined]);
 });
 
-test("yes loads the best that fits and the model for search beside it", async () => {
+test("yes loads the best fitting model and the model for search", async () => {
   await using ollama = await startFakeOllama();
   const { result, pulled, kept } = await step(ollama, { yes: true });
   const { chat_model: model } = JSON.parse(kept ?? "") as { readonly chat_model: string };
   assert.deepEqual([result.state, pulled], ["ok", [model, "nomic-embed-text"]]);
 });
 
-test("a download that fails is told with its reason, and is gone on with unasked", async () => {
+test("a failed download is reported with its reason and continued without a question", async () => {
   const HALF = { status: "pulling a3de", digest: "sha256:a3de", total: 4 * 2 ** 30, completed: 2 ** 30 };
   await using place = await scratch();
   await using broken = await startFakeOllama({
@@ -155,7 +155,7 @@ test("a download that fails is told with its reason, and is gone on with unasked
   assert.match(nobody.result.detail, /nothing was downloaded; 1\.0 GiB of 4\.0 GiB of it are already here$/);
 });
 
-test("without the sidecar an Ollama that is not there is named with what brings one", async () => {
+test("without the sidecar a missing Ollama is reported with the command that installs it", async () => {
   const gone = await startFakeOllama();
   await gone[Symbol.asyncDispose]();
   const { result } = await step({ ...gone, requests: [] }, { yes: true });
@@ -164,7 +164,7 @@ test("without the sidecar an Ollama that is not there is named with what brings 
   assert.equal(result.remedy, "install Ollama from https://ollama.com/download   or leave --no-sidecars out");
 });
 
-test("the bytes of a download are those of all its parts", () => {
+test("the size of a download is the sum of its parts", () => {
   const totals = new DownloadTotals();
   const take = (status: string, completed: number | null, total: number | null): void =>
     totals.take({ status, completed, total });

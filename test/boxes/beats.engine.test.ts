@@ -48,7 +48,7 @@ async function told(requests: readonly (readonly [type: number, fields: readonly
 type FieldOf = readonly [name: string, value: FieldValue];
 
 test(
-  "a look at a tree tells that the runner is there before it is over, unasked; a short answer does not",
+  "during a long scan of a tree the runner sends signs of life unasked, and during a short answer it does not",
   { skip },
   async () => {
     const stat = [REQUEST.stat, [["p", "/usr"]]] as const;

@@ -31,7 +31,7 @@ const KILLED = [["s", 9]] as const;
 const isSandbox = (thrown: unknown): boolean =>
   thrown instanceof HarnessError && thrown.exit === EXIT.sandbox;
 
-test("the request has what was asked for, and the workspace where no folder was", async () => {
+test("the request carries what was asked for, with the workspace as the default folder", async () => {
   const { received } = await opened();
   const fields = decodeFields(received[0]?.payload ?? Buffer.alloc(0));
   assert.deepEqual(
@@ -61,7 +61,7 @@ test("a result has the runner's numbers and both streams", async () => {
   assert.equal(String(started.output().stdout), "headtail");
 });
 
-test("what onOutput takes is not kept, the tail is", async () => {
+test("output passed to onOutput is not kept, except for the tail", async () => {
   const seen: string[] = [];
   const { reply, exit, call, started } = await opened({
     onOutput: (_, bytes) => void seen.push(String(bytes)),
@@ -73,7 +73,7 @@ test("what onOutput takes is not kept, the tail is", async () => {
   assert.deepEqual([seen, String(stdout.head), String(stdout.tail)], [["head"], "", "tail"]);
 });
 
-test("who ended it first is its cause, whatever the runner says then", async () => {
+test("the first reason for ending a command is its cause, whatever the runner reports later", async () => {
   for (const [why, cause] of [
     ["cancelled", "user"],
     ["disk", "disk"],
@@ -88,7 +88,7 @@ test("who ended it first is its cause, whatever the runner says then", async () 
   }
 });
 
-test("a kill from inside is told from one of ours", async () => {
+test("a kill from inside the box is distinguished from one of ours", async () => {
   const { exit, call, started } = await opened();
   exit(call, [...KILLED]);
   const { exit_code, cause, killed } = await started.ended;
@@ -100,7 +100,7 @@ async function* failing(): AsyncGenerator<Uint8Array> {
   throw await Promise.resolve(new Error("gone"));
 }
 
-test("input that fails ends the command, and is the cause", async () => {
+test("failing input ends the command and is its cause", async () => {
   const { exit, call, started, request } = await opened({ input: failing() });
   await request(REQUEST.kill);
   exit(call, [["c", 0]]);
@@ -116,7 +116,7 @@ test("a terminal gets its size at once", async () => {
   await started.ended;
 });
 
-test("walls that moved, and a tree that cannot be ended, are the loss of the box", async () => {
+test("moved mounts and a process tree that cannot be ended lose the box", async () => {
   for (const fields of [
     [["E", constants.errno.ESTALE]],
     [
@@ -130,12 +130,12 @@ test("walls that moved, and a tree that cannot be ended, are the loss of the box
   }
 });
 
-test("a command that never began has a result of the same shape", () => {
+test("a command that never started has a result of the same shape", () => {
   const { exit_code, cause, killed, stdout, duration_ms } = cancelledResult();
   assert.deepEqual([exit_code, cause, killed, stdout.total, duration_ms], [137, "user", true, 0, 0]);
 });
 
-test("head and tail are kept apart, and seen together meanwhile", () => {
+test("head and tail are kept separately, and shown together while the command runs", () => {
   const keeper = new OutputKeeper();
   assert.equal(keeper.soFar().length, 0);
   keeper.add("head", Buffer.from("one "));
@@ -147,7 +147,7 @@ test("head and tail are kept apart, and seen together meanwhile", () => {
   assert.deepEqual([String(head), String(tail), total, lost], ["one two", " the end", 100, 85]);
 });
 
-test("of a flood only the last bytes are held", () => {
+test("only the last bytes of a flood are kept", () => {
   const last = new LastBytes();
   last.add(Buffer.alloc(500_000, "a"));
   last.add(Buffer.from("the end"));

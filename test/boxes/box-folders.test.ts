@@ -26,7 +26,7 @@ const at = (id: string, name: string): string => `state/boxes/${id}/${name}`;
 
 const sweep = (place: Scratch): Promise<Reaped> => reap(bare, { uid: 64_322, stateDir: place.at("state") });
 
-test("a folder is private, made whole, and never made twice", { skip }, async () => {
+test("a box folder is private, created as a whole, and never created twice", { skip }, async () => {
   await using place = await scratch();
   const owner = await thisProcess();
   const folder = await makeBoxFolder(place.at("state"), "s-1", owner);
@@ -39,21 +39,25 @@ test("a folder is private, made whole, and never made twice", { skip }, async ()
     await assert.rejects(makeBoxFolder(place.at("state"), id, owner), TypeError);
 });
 
-test("with nothing there, and with only living things there, nothing is done", { skip }, async () => {
-  await using place = await scratch();
-  assert.deepEqual(await sweep(place), NOTHING);
-  const owner = await thisProcess();
-  await makeBoxFolder(place.at("state"), "live", owner);
-  await mkdir(place.at("state/boxes/.making.0123456789abcdef"));
-  await mkdir(place.at("state/boxes/no-owner"));
-  const claim = { path: "/a", self: "1:1", above: [], write: true };
-  await announce(place.at("state/locks"), newName(owner), { claim, since: "" });
-  assert.deepEqual(await sweep(place), NOTHING);
-  assert.equal((await readdir(place.at("state/boxes"))).length, 3);
-});
+test(
+  "with nothing there, or only folders of living processes, the sweep removes nothing",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    assert.deepEqual(await sweep(place), NOTHING);
+    const owner = await thisProcess();
+    await makeBoxFolder(place.at("state"), "live", owner);
+    await mkdir(place.at("state/boxes/.making.0123456789abcdef"));
+    await mkdir(place.at("state/boxes/no-owner"));
+    const claim = { path: "/a", self: "1:1", above: [], write: true };
+    await announce(place.at("state/locks"), newName(owner), { claim, since: "" });
+    assert.deepEqual(await sweep(place), NOTHING);
+    assert.equal((await readdir(place.at("state/boxes"))).length, 3);
+  },
+);
 
 test(
-  "a dead run's folder goes, sockets and half-made ones too; changes not applied stay",
+  "the folders of dead runs are removed, including sockets and half-made ones, and unapplied changes stay",
   { skip },
   async () => {
     await using place = await scratch();
@@ -92,15 +96,19 @@ test("links are removed, not followed", { skip }, async () => {
   assert.equal(await place.read("outside/file"), "safe");
 });
 
-test("locks of the dead go, with all their files; others' files stay", { skip }, async () => {
-  await using place = await scratch({ "state/locks/README": "mine" });
-  const { stem } = newName(await deadOwner());
-  for (const kind of ["lock", "held", "new"]) await place.write(`state/locks/${stem}.${kind}`, "");
-  assert.equal((await sweep(place)).locks.length, 3);
-  assert.deepEqual(await readdir(place.at("state/locks")), ["README"]);
-});
+test(
+  "the locks of dead processes are removed with all their files, and other files stay",
+  { skip },
+  async () => {
+    await using place = await scratch({ "state/locks/README": "mine" });
+    const { stem } = newName(await deadOwner());
+    for (const kind of ["lock", "held", "new"]) await place.write(`state/locks/${stem}.${kind}`, "");
+    assert.equal((await sweep(place)).locks.length, 3);
+    assert.deepEqual(await readdir(place.at("state/locks")), ["README"]);
+  },
+);
 
-test("a state directory that is odd is reported and fails nothing", { skip }, async () => {
+test("an unusable state directory is reported, and the sweep goes on", { skip }, async () => {
   await using place = await scratch({ "state/boxes": "a file", "state/locks": "a file" });
   const { failed } = await sweep(place);
   assert.deepEqual(
@@ -109,7 +117,7 @@ test("a state directory that is odd is reported and fails nothing", { skip }, as
   );
 });
 
-test("an engine that does not answer ends with 6", { skip }, async () => {
+test("an engine that does not answer ends the sweep with 6", { skip }, async () => {
   await using place = await scratch();
   const gone = {
     api: { listContainers: () => Promise.reject(new Error("gone")), listVolumes: () => Promise.resolve({}) },

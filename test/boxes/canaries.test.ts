@@ -76,7 +76,7 @@ const printed = (text: string): Partial<ExecResult> => ({
   stdout: { head: Buffer.from(text), tail: Buffer.alloc(0), total: text.length, lost: 0 },
 });
 
-test("a touch is told with the programs that led there", async () => {
+test("a touched canary is reported with the programs that led to it", async () => {
   const touched = { canary: "a token", path: "/t", pid: 9, at: 3 };
   assert.deepEqual(await heard({ observed: { ...NOTHING, touched } }), [
     "canary",
@@ -92,7 +92,7 @@ test("a touch is told with the programs that led there", async () => {
   ]);
 });
 
-test("what a canary holds is a touch where it is printed, and a metadata service where the proxy is asked for it", async () => {
+test("printing a canary's content counts as a touch, and so does asking the proxy for a metadata service", async () => {
   assert.deepEqual(await heard(printed(`x ${Buffer.from(TOKEN).toString("base64")}`)), [
     "canary",
     { canary: "a token", path: "output", command: REQUEST.words, by: [] },
@@ -105,7 +105,7 @@ test("what a canary holds is a touch where it is printed, and a metadata service
     ]);
 });
 
-test("anything else is none", async () => {
+test("other output and other refused connections are not a touch", async () => {
   const refused = { port: 80, method: "GET", rule: "not-granted", reason: "", times: 1, host: "example.org" };
   assert.deepEqual(await heard({ ...printed("plain"), blocked_connections: [refused] }), [null, null]);
 });
@@ -119,7 +119,7 @@ const MARKED: readonly Canary[] = [
 const found = (text: string): readonly string[] =>
   canariesIn([Buffer.from(text)], MARKED).map(({ name }) => name);
 
-test("what a canary holds is known again, as it is and in other forms, wherever it stands", () => {
+test("a canary's content is recognised in plain and encoded form at any position", () => {
   for (const before of ["", "x", "xy", "xyz"]) {
     const text = `${before}${TOKEN} and more`;
     assert.deepEqual(found(text), ["a token"], before);
@@ -128,7 +128,7 @@ test("what a canary holds is known again, as it is and in other forms, wherever 
   }
 });
 
-test("what only looks like it is not", () => {
+test("similar text is not taken for a canary's content", () => {
   for (const text of [
     "",
     "user: me",

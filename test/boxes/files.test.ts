@@ -6,7 +6,7 @@ import { FileRefused } from "../../src/boxes/runner-files.ts";
 
 const refused = (code: string) => asResult(Promise.reject(new FileRefused(code, "/w/a", "write")));
 
-test("a refusal is a value; only that of a wall is blocked", async () => {
+test("a refusal becomes a value, and only a refusal by a mount is blocked", async () => {
   assert.deepEqual(await asResult(Promise.resolve(5)), { kind: "ok", value: 5 });
   for (const [code, kind] of [
     ["EROFS", "blocked"],
@@ -24,12 +24,12 @@ test("a refusal is a value; only that of a wall is blocked", async () => {
     });
 });
 
-test("whatever else is thrown is the loss of the box, and thrown on", async () => {
+test("any other error is the loss of the box and is rethrown", async () => {
   const loss = new Error("lost");
   await assert.rejects(asResult(Promise.reject(loss)), loss);
 });
 
-test("a folder is no change of its own, and what is not a folder is, read out again each time", () => {
+test("folders are not changes of their own, everything else is, on every read", () => {
   const list: readonly Change[] = [
     { what: "added", kind: "folder", path: "f", mode: 0o755 },
     { what: "added", kind: "file", path: "f/a", mode: 0o644 },

@@ -24,7 +24,7 @@ const open = (secrets = [SECRET]): ReturnType<typeof maskedBox> =>
 const request: ExecRequest = { words: ["echoes"], timeoutMs: 0, keep: { head: 4096, tail: 4096 } };
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
-test("what commands print has the value masked, kept or as it comes", async () => {
+test("values are masked in what commands print, both stored and streamed", async () => {
   const { stdout, stderr } = await open().exec(request, signal);
   const mask = "[secret: API_TOKEN]***";
   assert.equal(text(stdout.head) + text(stdout.tail), `token ${mask}\n`);
@@ -41,14 +41,14 @@ test("what commands print has the value masked, kept or as it comes", async () =
   assert.ok(!text(job.output().stdout).includes(VALUE));
 });
 
-test("files and lines that are found have it masked", async () => {
+test("values are masked in files and in search results", async () => {
   const read = await open().read("a.txt");
   assert.equal(read.kind === "ok" && text(read.value.content), "x\n[secret: API_TOKEN]***\n");
   const found = await open().search({ pattern: "nobody", limit: 5 });
   assert.ok(!JSON.stringify(found).includes(VALUE));
 });
 
-test("everything else is the box's own, and without secrets it is that box", async () => {
+test("everything else is passed through, and without secrets the box itself is returned", async () => {
   const box = fakeBox();
   assert.equal(maskedBox(box, []), box);
   const hidden = maskedBox(box, [SECRET]);

@@ -69,7 +69,7 @@ const isNoWay =
   (thrown: unknown): boolean =>
     thrown instanceof HarnessError && thrown.exit === EXIT.sandbox && words.test(thrown.message);
 
-test("what the network's folder holds is written first, then its program is begun beside all commands", async () => {
+test("the files of the network are written first, then its program starts beside all commands", async () => {
   const { place, runner, step, written, starts, relaying } = await opened(true);
   await using _ = place;
   await step();
@@ -87,7 +87,7 @@ test("what the network's folder holds is written first, then its program is begu
   network.leave();
 });
 
-test("nothing of it is in a box to which nothing is granted, until something is", async () => {
+test("a box without grants has no relay until something is granted", async () => {
   const { place, runner, step, written, starts, relaying } = await opened(false);
   await using _ = place;
   const network = await relaying;
@@ -106,7 +106,7 @@ test("nothing of it is in a box to which nothing is granted, until something is"
   network.leave();
 });
 
-test("rubbish ends it for good: told once, and by the next grant and every command, and the box goes on", async () => {
+test("an invalid frame ends the relay for good: it is reported once, to the next grant and to every command, and the box goes on", async () => {
   const { place, runner, client, said, state, step, starts, relaying } = await opened(true);
   await using _ = place;
   await step();
@@ -131,7 +131,7 @@ test("rubbish ends it for good: told once, and by the next grant and every comma
   assert.deepEqual([starts().length, client.lost], [1, undefined]);
 });
 
-test("a program that is ended is begun again; one that an image has not says so at the start", async () => {
+test("a relay that ended is restarted, and an image without it is reported at the start", async () => {
   const first = await opened(true);
   await using _ = first.place;
   await first.step();
@@ -160,7 +160,7 @@ test("a program that is ended is begun again; one that an image has not says so 
   );
 });
 
-test("a box that is to be held has nothing of it at work, and it is not begun again", async () => {
+test("before a box is held the relay ends, and it is not restarted", async () => {
   const { place, runner, step, starts, relaying } = await opened(true);
   await using _ = place;
   await step();

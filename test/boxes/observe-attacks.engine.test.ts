@@ -42,49 +42,51 @@ const sockets = ({ acts }: Observed): readonly string[] =>
     "address" in act ? [`${act.kind} ${act.family} ${act.address} ${act.port ?? "-"}`] : [],
   );
 
-test(
-  "who observes cannot be ended, traced or looked into, and that it was tried is told",
-  { skip },
-  async () => {
-    const { said, observed: seen } =
-      await observed(`kill -9 1; echo alive; sleep 60 & kill $!; kill -0 1; kill -CONT 0
+test("the observer cannot be ended, traced or read, and attempts are reported", { skip }, async () => {
+  const { said, observed: seen } =
+    await observed(`kill -9 1; echo alive; sleep 60 & kill $!; kill -0 1; kill -CONT 0
     cat /proc/1/mem /proc/1/environ; ls /proc/1/fd; gdb -p 1; echo behind`);
-    assert.match(said, /^alive/);
-    assert.match(said, /behind/);
-    assert.deepEqual(calls(seen), ["kill signal 9 to process 1, which is not its own"]);
-    assert.ok(["/proc/1/mem", "/proc/1/environ"].every((path) => paths(seen, "read").includes(path)));
-    const all = await observed("trap '' TERM; kill -TERM -1; echo alive");
-    assert.deepEqual([all.said, calls(all.observed)], ["alive\n", ["kill signal 15 to every process"]]);
-    const ended = await observed("kill -9 $PPID; sleep 5; echo alive");
-    assert.deepEqual([ended.said.includes("alive"), calls(ended.observed).length], [false, 1]);
-    const again = await observed("cat ~/.ssh/id_ed25519");
-    assert.equal(again.cause, "canary");
-  },
-);
+  assert.match(said, /^alive/);
+  assert.match(said, /behind/);
+  assert.deepEqual(calls(seen), ["kill signal 9 to process 1, which is not its own"]);
+  assert.ok(["/proc/1/mem", "/proc/1/environ"].every((path) => paths(seen, "read").includes(path)));
+  const all = await observed("trap '' TERM; kill -TERM -1; echo alive");
+  assert.deepEqual([all.said, calls(all.observed)], ["alive\n", ["kill signal 15 to every process"]]);
+  const ended = await observed("kill -9 $PPID; sleep 5; echo alive");
+  assert.deepEqual([ended.said.includes("alive"), calls(ended.observed).length], [false, 1]);
+  const again = await observed("cat ~/.ssh/id_ed25519");
+  assert.equal(again.cause, "canary");
+});
 
-test("a path that changes between the look and the deed hides no canary", { skip }, async () => {
+test("a path that changes between check and use hides no canary", { skip }, async () => {
   const { cause, observed: seen, said } = await observed("/tmp/race; echo behind");
   assert.deepEqual([cause, seen.touched?.canary, said], ["canary", "a key", ""]);
 });
 
-test("programs from memory, other processes' ways to start, threads: all are told", { skip }, async () => {
-  const { said, observed: seen } = await observed("/tmp/memory; /tmp/threads; :");
-  assert.deepEqual(said.split("\n").slice(0, 3), ["said", "spawned", "vforked"]);
-  assert.deepEqual(calls(seen), ["execveat runs a program that is no file"]);
-  assert.ok(seen.processes.some(({ words }) => words[0]?.startsWith("/memfd:hidden") && words[1] === "said"));
-  const threads = seen.processes.find(({ words }) => words[0] === "/tmp/threads");
-  const children = seen.processes
-    .filter(({ parent }) => parent === threads?.pid)
-    .map(({ words }) => words.join(" "));
-  assert.deepEqual(children, ["echo spawned", "echo vforked"]);
-  const read = seen.acts.filter((act) => act.pid === threads?.pid && act.kind === "read");
-  assert.deepEqual(
-    read.map((act) => ("path" in act ? act.path : "")),
-    ["/etc/issue", "/etc/shells"],
-  );
-});
+test(
+  "programs run from memory, other ways to start processes, and threads are all observed",
+  { skip },
+  async () => {
+    const { said, observed: seen } = await observed("/tmp/memory; /tmp/threads; :");
+    assert.deepEqual(said.split("\n").slice(0, 3), ["said", "spawned", "vforked"]);
+    assert.deepEqual(calls(seen), ["execveat runs a program that is no file"]);
+    assert.ok(
+      seen.processes.some(({ words }) => words[0]?.startsWith("/memfd:hidden") && words[1] === "said"),
+    );
+    const threads = seen.processes.find(({ words }) => words[0] === "/tmp/threads");
+    const children = seen.processes
+      .filter(({ parent }) => parent === threads?.pid)
+      .map(({ words }) => words.join(" "));
+    assert.deepEqual(children, ["echo spawned", "echo vforked"]);
+    const read = seen.acts.filter((act) => act.pid === threads?.pid && act.kind === "read");
+    assert.deepEqual(
+      read.map((act) => ("path" in act ? act.path : "")),
+      ["/etc/issue", "/etc/shells"],
+    );
+  },
+);
 
-test("filters of its own take nothing from what is told", { skip }, async () => {
+test("a program's own seccomp filters hide nothing from observation", { skip }, async () => {
   const { said, observed: seen } = await observed("/tmp/filters");
   assert.equal(said, "listener 1\nallow 0 1\ntell 0 0\n");
   assert.ok(paths(seen, "read").includes("/etc/hostname"));
@@ -94,7 +96,7 @@ test("filters of its own take nothing from what is told", { skip }, async () => 
 });
 
 test(
-  "a process that closes itself to others is told as that, whichever way, and its canaries all the same",
+  "a process that makes itself unreadable is reported as such, and so are its canaries",
   { skip },
   async () => {
     const hides = `python3 -c 'import ctypes; ctypes.CDLL(None).prctl(4, 0); open("/tmp/made", "w")'`;
@@ -112,7 +114,7 @@ test(
 );
 
 test(
-  "floods are bounded and counted, the box stays quick, and a canary behind one is told",
+  "floods are bounded and counted, the box stays responsive, and a canary after one is reported",
   { skip },
   async () => {
     const { box } = shared.real ?? assert.fail();
@@ -132,7 +134,7 @@ test(
   },
 );
 
-test("what is odd of names, words and folders is told within bounds", { skip }, async () => {
+test("odd names, arguments and folders are reported within bounds", { skip }, async () => {
   const { observed: seen } = await observed(`python3 -c 'import os
 open(b"/tmp/\\xff", "w"); open("/tmp/./a/../b//c", "w") if os.makedirs("/tmp/b", exist_ok=True) else None
 os.mkdir("/tmp/gone"); os.chdir("/tmp/gone"); os.rmdir("/tmp/gone")
@@ -150,7 +152,7 @@ open("bottom", "w")'; bash -c ':' ${"y".repeat(400)} ${"z ".repeat(300)}`);
   assert.ok(long.words.some((word) => word.endsWith("…")));
 });
 
-test("sockets are told by their address, each kind", { skip }, async () => {
+test("sockets of every kind are reported with their address", { skip }, async () => {
   const { observed: seen } = await observed(`python3 -c 'import socket as s
 def tried(work):
     try: work()

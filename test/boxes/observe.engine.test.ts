@@ -43,7 +43,7 @@ function chain({ processes }: Observed, word: string): readonly string[] {
 const paths = ({ acts }: Observed, kind: Act["kind"]): readonly string[] =>
   acts.flatMap((act) => (act.kind === kind && "path" in act ? [act.path] : []));
 
-test("nothing is observed where it is not asked for", { skip }, async () => {
+test("nothing is observed unless requested", { skip }, async () => {
   const { box } = shared.real ?? assert.fail();
   const result = await box.exec(
     { words: ["cat", KEY.at], timeoutMs: 9000, keep: { head: 99, tail: 0 } },
@@ -52,7 +52,7 @@ test("nothing is observed where it is not asked for", { skip }, async () => {
   assert.deepEqual([result.exit_code, result.observed], [0, undefined]);
 });
 
-test("each program stands below the one that began it", { skip }, async () => {
+test("each program is listed below the one that started it", { skip }, async () => {
   const { observed: seen } = await observed(
     `sh -c 'sleep 0.11; :'; python3 -c 'import subprocess; subprocess.run(["sleep", "0.12"])';
      (setsid sh -c 'sleep 0.13 & wait; :' &) ; ( ( sleep 0.14 & ) & ) ; sleep 0.2; :`,
@@ -63,7 +63,7 @@ test("each program stands below the one that began it", { skip }, async () => {
   assert.deepEqual(chain(seen, "0.14").slice(-1), ["bash"]);
 });
 
-test("files are told by what was done with them, and the system's own are not", { skip }, async () => {
+test("file accesses are reported by kind, except those to the system's own files", { skip }, async () => {
   const { observed: seen } = await observed(
     `mkdir -p /tmp/sub; cd /tmp && echo x >new && cat new && echo y >>new && chmod 600 new && mv new ./sub/../newer && ln -s newer link &&
      rm link && mkdir dir && rmdir dir && cat /etc/hostname ~/.netrc; cd / && cat tmp/newer tmp/newer`,
@@ -89,7 +89,7 @@ test("files are told by what was done with them, and the system's own are not", 
 });
 
 test(
-  "a touch ends the command with all that it began, and is told with its way; a look is none",
+  "a touched canary ends the command and all it started and is reported with its path; listing it does not",
   { skip },
   async () => {
     const twin = await observed(
@@ -106,11 +106,8 @@ test(
   },
 );
 
-test(
-  "names that DNS is asked for are read out of the questions, however they are sent",
-  { skip },
-  async () => {
-    const { observed: seen } = await observed(`python3 - <<'E'
+test("DNS names are read from the queries, however they are sent", { skip }, async () => {
+  const { observed: seen } = await observed(`python3 - <<'E'
 import socket, struct
 def ask(*what):
     try: socket.getaddrinfo(*what)
@@ -129,13 +126,12 @@ for body in [no[:2] + bytes([0x81, 0x80]) + no[4:], no[:5] + bytes([2]) + no[6:]
     a.send(body)
 E
 node -e 'require("dns").resolve("node.example", () => {}); setTimeout(() => process.exit(), 300)'`);
-    const names = new Set(seen.acts.flatMap((act) => (act.kind === "name" ? [act.name] : [])));
-    assert.deepEqual([...names].toSorted(), [
-      "both.example",
-      "four.example",
-      "message.example",
-      "node.example",
-      "to.example",
-    ]);
-  },
-);
+  const names = new Set(seen.acts.flatMap((act) => (act.kind === "name" ? [act.name] : [])));
+  assert.deepEqual([...names].toSorted(), [
+    "both.example",
+    "four.example",
+    "message.example",
+    "node.example",
+    "to.example",
+  ]);
+});

@@ -19,7 +19,7 @@ import { sleeper } from "./workspace/processes.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
 
-test("the start is read behind any name of a program, and a zombie has none", () => {
+test("the start time is parsed after any program name, and a zombie has none", () => {
   const fields = Array.from({ length: 30 }, (_, index) => String(index + 4)).join(" ");
   assert.equal(startIn(`7 (node) S ${fields}`), "22");
   assert.equal(startIn(`7 (a) Z ) 1 (b) R ${fields}`), "22");
@@ -27,20 +27,24 @@ test("the start is read behind any name of a program, and a zombie has none", ()
   assert.equal(startIn(""), undefined);
 });
 
-test("this process is alive; with another start, boot or pid it is another one", { skip }, async () => {
-  const own = await thisProcess();
-  const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
-  assert.deepEqual([own.pid, own.boot, /^\d+$/.test(own.start)], [process.pid, boot, true]);
-  const others = [
-    own,
-    { ...own, start: `${own.start}1` },
-    { ...own, boot: "11111111-2222-3333-4444-555555555555" },
-    { ...own, pid: 4_194_305 },
-  ];
-  assert.deepEqual(await Promise.all(others.map(isAlive)), [true, false, false, false]);
-});
+test(
+  "this process counts as alive, and one with another start time, boot or pid does not",
+  { skip },
+  async () => {
+    const own = await thisProcess();
+    const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+    assert.deepEqual([own.pid, own.boot, /^\d+$/.test(own.start)], [process.pid, boot, true]);
+    const others = [
+      own,
+      { ...own, start: `${own.start}1` },
+      { ...own, boot: "11111111-2222-3333-4444-555555555555" },
+      { ...own, pid: 4_194_305 },
+    ];
+    assert.deepEqual(await Promise.all(others.map(isAlive)), [true, false, false, false]);
+  },
+);
 
-test("of a process of another machine nobody knows that it has ended", { skip }, async () => {
+test("a process on another machine is never considered dead", { skip }, async () => {
   const own = await thisProcess();
   const boot = "11111111-2222-3333-4444-555555555555";
   const { machine: _, ...unknown } = own;
@@ -60,7 +64,7 @@ test("a killed process is dead", { skip }, async () => {
   assert.equal(await isAlive(child.owner), false);
 });
 
-test("a zombie is dead, though its pid and start are still there", { skip }, async () => {
+test("a zombie counts as dead, though its pid and start time still exist", { skip }, async () => {
   // The child lives until the third pipe ends; its parent asks for no one's end.
   const parent = spawn("sh", ["-c", "(read -r _ <&3) & echo $!; exec sleep 60"], {
     stdio: ["ignore", "pipe", "ignore", "pipe"],
@@ -108,7 +112,7 @@ test("labels are read back as they were written", () => {
   ]);
 });
 
-test("a box that may be frozen says for which session, and is none to versions that do not know of it", () => {
+test("a freezable box names its session, and is ignored by versions that do not support that", () => {
   const parks = { session: "s9", stateDir: "/state" };
   const labels = boxLabels({ ...BOX, parks });
   assert.deepEqual(boxOf(labels), { ...BOX, parks });
@@ -118,7 +122,7 @@ test("a box that may be frozen says for which session, and is none to versions t
   assert.deepEqual(unparkable(labels), boxLabels(BOX));
 });
 
-test("missing and odd labels are undefined, and an owner is whole or not at all", () => {
+test("missing and invalid labels are undefined, and an owner is complete or absent", () => {
   const nothing = {
     workspace: undefined,
     owner: undefined,

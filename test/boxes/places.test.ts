@@ -84,9 +84,9 @@ const LOOK_ALIKES = [
 ];
 
 for (const [place, reason] of Object.entries(REFUSED))
-  test(`no box stands over ${place}`, () => assert.equal(refusedPlace(place, PLACES), reason));
+  test(`a box on ${place} is refused`, () => assert.equal(refusedPlace(place, PLACES), reason));
 
-test("no box stands over what belongs to the system", () => {
+test("a box on a folder of the system is refused", () => {
   const words = [...SYSTEM, ...MORE].map((place) => [place, refusedPlace(place, PLACES)]);
   assert.deepEqual(
     words,
@@ -94,7 +94,7 @@ test("no box stands over what belongs to the system", () => {
   );
 });
 
-test("a box stands where people keep projects, and beside what only looks like a refused place", () => {
+test("a box may be on usual project folders and on folders that only resemble refused ones", () => {
   for (const place of [...FINE, ...ALSO, ...LOOK_ALIKES])
     assert.equal(refusedPlace(place, PLACES), undefined, place);
 });

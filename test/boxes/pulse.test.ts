@@ -35,7 +35,7 @@ function opened(t: TestContext): { readonly runner: ScriptedRunner; readonly cli
   return { runner, client: new RunnerClient(runner.stream, KEY) };
 }
 
-test("a runner that says nothing while it is asked is given up, and all calls with it", async (t) => {
+test("a runner that stays silent while calls wait is given up, with all its calls", async (t) => {
   const { runner, client } = opened(t);
   const calls = [client.run(COMMAND, DEAF).ended, client.ask(REQUEST.stat, [["p", "/"]])];
   const lost = calls.map((call) => assert.rejects(call, /has not answered for 30 seconds/));
@@ -47,7 +47,7 @@ test("a runner that says nothing while it is asked is given up, and all calls wi
   assert.match(await client.gone, /^it has not answered/);
 });
 
-test("one that answers is waited for, whatever its command does", async (t) => {
+test("a runner that answers is waited for, whatever its command does", async (t) => {
   const { runner, client } = opened(t);
   const { ended } = client.run(COMMAND, DEAF);
   const { call } = await runner.request(REQUEST.exec);
@@ -59,7 +59,7 @@ test("one that answers is waited for, whatever its command does", async (t) => {
   assert.equal((await ended).code, 0);
 });
 
-test("a call that is to have ended makes it sooner", async (t) => {
+test("a call that should have ended shortens the wait", async (t) => {
   const { client } = opened(t);
   const running = client.run(COMMAND, DEAF);
   const lost = assert.rejects(running.ended, /has not answered for 5 seconds/);
@@ -69,7 +69,7 @@ test("a call that is to have ended makes it sooner", async (t) => {
   await lost;
 });
 
-test("nothing is asked of an idle box, and silence that is our own counts for nothing", async (t) => {
+test("an idle box is not pinged, and silence caused by the listener is ignored", async (t) => {
   const { runner, client } = opened(t);
   await looks(t, 60);
   assert.deepEqual([pings(runner), client.lost], [0, undefined]);
@@ -87,7 +87,7 @@ test("nothing is asked of an idle box, and silence that is our own counts for no
   assert.equal((await running.ended).code, 0);
 });
 
-test("what the box found unprotected ends it, and is named", async () => {
+test("a protected path that the box found replaced ends the box and is named", async () => {
   const runner = scriptedRunner();
   const client = new RunnerClient(runner.stream, KEY);
   const { ended } = client.run(COMMAND, DEAF);
@@ -97,7 +97,7 @@ test("what the box found unprotected ends it, and is named", async () => {
   assert.deepEqual(client.unguarded, ["/w/.git"]);
 });
 
-test("a runner that is slow to hold hears nothing behind that, and is waited for as long as any", async (t) => {
+test("a runner that is slow to hold is sent nothing more, and is waited for as usual", async (t) => {
   const { runner, client } = opened(t);
   const job = client.run(COMMAND, DEAF);
   job.ended.catch(() => undefined);
@@ -113,7 +113,7 @@ test("a runner that is slow to hold hears nothing behind that, and is waited for
   assert.deepEqual([...(await holding).going], [begun]);
 });
 
-test("one that is told to hold and says nothing is given up", async (t) => {
+test("a runner that is told to hold and stays silent is given up", async (t) => {
   const { runner, client } = opened(t);
   const lost = assert.rejects(client.hold(Buffer.alloc(32, 9), new Set()), /has not answered for 30 seconds/);
   await runner.request(REQUEST.hold);

@@ -63,7 +63,7 @@ const settled = async (): Promise<void> => {
   for (let turns = 0; turns < 50; turns += 1) await turn();
 };
 
-test("what one stream says comes to its own connection alone, however it is cut, and either side may end first", async () => {
+test("each stream's data reaches only its own connection, however it is split, and either side may end first", async () => {
   const { streams, near, far, dataOf, typesOf } = opened();
   const bytes = Buffer.concat([
     READY,
@@ -105,7 +105,7 @@ test("what one stream says comes to its own connection alone, however it is cut,
   streams.close();
 });
 
-test("no more is sent than the box has room for, nor read from the proxy; streams take turns", async () => {
+test("no more is sent than the box has room for, nor read from the proxy, and streams take turns", async () => {
   const { streams, far, said, dataOf } = opened();
   streams.take(Buffer.concat([READY, frame(FRAME.open, 1), frame(FRAME.open, 2)]));
   const sent = randomBytes(WINDOW * 3);
@@ -131,7 +131,7 @@ test("no more is sent than the box has room for, nor read from the proxy; stream
   streams.close();
 });
 
-test("what the proxy does not read is held up to the window, and told only once it is read", async () => {
+test("data that the proxy has not read is limited to the window, which is refilled only after it is read", async () => {
   const { streams, far, typesOf } = opened();
   streams.take(Buffer.concat([READY, frame(FRAME.open, 1)]));
   const piece = Buffer.alloc(PIECE, 1);
@@ -149,31 +149,31 @@ test("what the proxy does not read is held up to the window, and told only once 
 const full = Array.from({ length: WINDOW / PIECE }, () => frame(FRAME.data, 1, Buffer.alloc(PIECE)));
 
 const RUBBISH: readonly (readonly [string, readonly Buffer[]])[] = [
-  ["a word before the first one", [frame(FRAME.open, 1)]],
-  ["the first word twice", [READY, READY]],
-  ["a first word that says more", [frame(FRAME.ready, 0, "x")]],
-  ["a type that there is not", [READY, frame(FRAME.open, 1), frame(9, 1)]],
-  ["a length beyond all", [READY, frame(FRAME.open, 1), Buffer.from([2, 1, 0, 0, 0, 255, 255, 255, 255])]],
+  ["a frame before the first one", [frame(FRAME.open, 1)]],
+  ["the first frame twice", [READY, READY]],
+  ["a first frame with extra bytes", [frame(FRAME.ready, 0, "x")]],
+  ["an unknown type", [READY, frame(FRAME.open, 1), frame(9, 1)]],
+  ["an excessive length", [READY, frame(FRAME.open, 1), Buffer.from([2, 1, 0, 0, 0, 255, 255, 255, 255])]],
   ["a stream of number 0", [READY, frame(FRAME.open, 0)]],
   ["a stream that was never opened", [READY, frame(FRAME.open, 1), frame(FRAME.data, 2, "x")]],
   ["a number twice", [READY, frame(FRAME.open, 5), frame(FRAME.close, 5), frame(FRAME.open, 5)]],
-  ["a number that goes back", [READY, frame(FRAME.open, 5), frame(FRAME.open, 4)]],
+  ["a decreasing number", [READY, frame(FRAME.open, 5), frame(FRAME.open, 4)]],
   ["no bytes at all", [READY, frame(FRAME.open, 1), frame(FRAME.data, 1)]],
   ["bytes beyond its window", [READY, frame(FRAME.open, 1), ...full, frame(FRAME.data, 1, "x")]],
-  ["bytes behind its end", [READY, frame(FRAME.open, 1), frame(FRAME.end, 1), frame(FRAME.data, 1, "x")]],
+  ["bytes after its end", [READY, frame(FRAME.open, 1), frame(FRAME.end, 1), frame(FRAME.data, 1, "x")]],
   ["two ends", [READY, frame(FRAME.open, 1), frame(FRAME.end, 1), frame(FRAME.end, 1)]],
-  ["an end that says more", [READY, frame(FRAME.open, 1), frame(FRAME.end, 1, "x")]],
-  ["a window beyond the window", [READY, frame(FRAME.open, 1), more(1, 1)]],
-  ["a window of the largest number", [READY, frame(FRAME.open, 1), more(1, 2 ** 32 - 1)]],
-  ["a window that cannot be read", [READY, frame(FRAME.open, 1), frame(FRAME.more, 1, "xxx")]],
+  ["an end with extra bytes", [READY, frame(FRAME.open, 1), frame(FRAME.end, 1, "x")]],
+  ["a window update beyond the window", [READY, frame(FRAME.open, 1), more(1, 1)]],
+  ["a window update of the largest number", [READY, frame(FRAME.open, 1), more(1, 2 ** 32 - 1)]],
+  ["an unreadable window update", [READY, frame(FRAME.open, 1), frame(FRAME.more, 1, "xxx")]],
   [
-    "more streams than there may be",
+    "more streams than allowed",
     [READY, ...Array.from({ length: MOST_STREAMS + 1 }, (_, index) => frame(FRAME.open, index + 1))],
   ],
 ];
 
 for (const [what, frames] of RUBBISH)
-  test(`${what}: all is over, and every connection with it`, async () => {
+  test(`${what}: the relay ends with every connection`, async () => {
     const { streams, near, over } = opened();
     for (const each of frames.slice(0, -1)) streams.take(each);
     const last = frames.at(-1) ?? READY;
@@ -187,7 +187,7 @@ for (const [what, frames] of RUBBISH)
     assert.equal(near.length, connected);
   });
 
-test("streams that are closed as fast as they are opened are never more than there may be", async () => {
+test("streams that are closed as fast as they open never exceed the limit", async () => {
   const { streams, near } = opened();
   streams.take(READY);
   for (let id = 1; id <= 2000; id += 1) {
@@ -211,7 +211,7 @@ test("streams that are closed as fast as they are opened are never more than the
   streams.close();
 });
 
-test("whatever comes, it is taken or refused with one kind of error, and nothing is left behind a refusal", () => {
+test("any input is accepted or refused with one kind of error, and nothing stays open after a refusal", () => {
   const any = fc.oneof(
     fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
     fc

@@ -43,7 +43,7 @@ const isLoss = (thrown: unknown): boolean => thrown instanceof HarnessError && t
 const sizesOf = ({ received }: Opened): readonly number[] =>
   received.filter(({ type }) => type === REQUEST.stdin).map(({ payload }) => payload.length);
 
-test("a call's output and its end are its own, in whatever order the calls end", async () => {
+test("a call gets its own output and end, in whatever order calls end", async () => {
   const { client, reply, exit, received, request } = opened();
   const heard: string[] = [];
   const listen = (name: string) => ({
@@ -62,7 +62,7 @@ test("a call's output and its end are its own, in whatever order the calls end",
   assert.deepEqual(heard, ["two stdout head b", "one stderr tail a"]);
 });
 
-test("frames of calls that nobody made, or that have ended, and frames of unknown types are passed over", async () => {
+test("frames of unknown or ended calls and of unknown types are ignored", async () => {
   const { client, reply, exit, request } = opened();
   const running = client.run(command(), DEAF);
   const { call } = await request(REQUEST.exec);
@@ -82,7 +82,7 @@ test("frames of calls that nobody made, or that have ended, and frames of unknow
   assert.equal((await next.ended).code, 7);
 });
 
-test("a forged frame loses the box for every call, and for those that come later", async () => {
+test("a forged frame loses the box for all current and later calls", async () => {
   const { client, raw, request } = opened();
   const running = client.run(command(), DEAF);
   const asking = assert.rejects(client.ask(REQUEST.stat, [["p", "/x"]]), isLoss);
@@ -96,7 +96,7 @@ test("a forged frame loses the box for every call, and for those that come later
   assert.ok(client.lost !== undefined);
 });
 
-test("an end that is no end of a command is one that could not be started", async () => {
+test("an end reply of a command means that it could not be started", async () => {
   const { client, reply, request } = opened();
   const running = client.run(command(), DEAF);
   const { call } = await request(REQUEST.exec);
@@ -104,7 +104,7 @@ test("an end that is no end of a command is one that could not be started", asyn
   assert.equal((await running.ended).errno, constants.errno.EAGAIN);
 });
 
-test("what no runner can be asked is answered here, and nothing is sent", async () => {
+test("impossible requests are answered locally, and nothing is sent", async () => {
   const { client, received } = opened();
   const errnoOf = async (more: Partial<Command>): Promise<number | null> =>
     (await client.run(command(more), DEAF).ended).errno;
@@ -119,7 +119,7 @@ test("what no runner can be asked is answered here, and nothing is sent", async 
   assert.deepEqual(received, []);
 });
 
-test("a promise of the listener holds everything back until it is settled, even badly", async () => {
+test("a pending promise of the listener holds everything back until it settles, even if it rejects", async () => {
   const { client, reply, exit, request } = opened();
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let heard = 0;
@@ -149,7 +149,7 @@ async function* endless(): AsyncGenerator<Uint8Array> {
   for (;;) yield await Promise.resolve(Buffer.alloc(100_000));
 }
 
-test("input goes on as the runner takes it, and ends with the call", async () => {
+test("input is sent as the runner accepts it, and stops with the call", async () => {
   const box = opened();
   const { client, reply, exit, request } = box;
   const running = client.run(command({ input: endless() }), DEAF);
@@ -174,7 +174,7 @@ async function* failing(): AsyncGenerator<Uint8Array> {
   throw new Error("gone");
 }
 
-test("input that fails is over, and harms nothing else", async () => {
+test("failing input is ended without further harm", async () => {
   const { client, exit, request } = opened();
   const running = client.run(command({ input: failing() }), DEAF);
   const { call } = await request(REQUEST.stdinEnd);
@@ -182,7 +182,7 @@ test("input that fails is over, and harms nothing else", async () => {
   assert.equal((await running.ended).code, 0);
 });
 
-test("a command is asked for as it is", async () => {
+test("a command is sent exactly as requested", async () => {
   const { client, exit, request } = opened();
   const running = client.run(
     command({ words: ["a", "", "ä\uDCFF"], env: { A: "b=c" }, timeoutMs: 1.5 }),
@@ -200,7 +200,7 @@ test("a command is asked for as it is", async () => {
   await running.ended;
 });
 
-test("the stream may end at every byte of an answer: the call ends, as it was or as lost", async () => {
+test("when the stream ends at any byte of an answer, the call ends with the answer or as lost", async () => {
   const answer = frameWriter(KEY)({ type: REPLY.exit, call: 1, payload: encodeFields([["c", 0]]) });
   for (let length = 0; length <= answer.length; length += 1) {
     const { client, raw, hangUp, request } = opened();
@@ -216,7 +216,7 @@ test("the stream may end at every byte of an answer: the call ends, as it was or
   }
 });
 
-test("a command that wants a file at its end, and its folder itself, says so to the runner", async () => {
+test("a command that wants a file at its end and the exact folder tells the runner so", async () => {
   const { client, exit, request, received } = opened();
   const running = client.run(command({ exact: true, keepFile: { path: "/run/x", limit: 5 } }), DEAF);
   const { call, payload } = await request(REQUEST.exec);

@@ -29,7 +29,7 @@ const brief = (given: Partial<RunnerExit>, cancelled = false): readonly unknown[
   return [exitCode, cause, reason];
 };
 
-test("every field of the runner's word is read", () => {
+test("every field of the runner's reply is read", () => {
   const names = ["c", "t", "k", "o", "e", "O", "R", "m", "p", "x", "l", "u", "z"];
   const read = readExit(
     encodeFields(names.map((name, index) => [name, name === "t" || name === "z" ? 1 : index + 10])),
@@ -59,7 +59,7 @@ test("every field of the runner's word is read", () => {
   assert.deepEqual([failed.errno, failed.where, failed.code, failed.signal], [ERRNO.ENOENT, 2, null, null]);
 });
 
-test("one ending has one cause, and limits go before what the program made of them", () => {
+test("each ending has one cause, and limits take precedence over what the program made of them", () => {
   assert.deepEqual(brief({ code: 0 }), [0, null, ""]);
   assert.deepEqual(brief({ code: 3 }), [3, "program", "exit code 3"]);
   assert.deepEqual(brief({ signal: SIGNALS.SIGSEGV }), [139, "program", "ended by signal SIGSEGV"]);
@@ -76,7 +76,7 @@ test("one ending has one cause, and limits go before what the program made of th
   assert.deepEqual(cause({ code: 128 + SIGNALS.SIGXFSZ }), [128 + SIGNALS.SIGXFSZ, "disk"]);
 });
 
-test("what could not be started is told apart", () => {
+test("the reasons why a program could not be started are distinguished", () => {
   const unstarted = (errno: number, where = 1): readonly unknown[] => brief({ errno, where }).slice(0, 2);
   assert.deepEqual(unstarted(ERRNO.ENOENT), [127, "program"]);
   assert.deepEqual(unstarted(ERRNO.ENOTDIR), [127, "program"]);
@@ -96,14 +96,14 @@ test("what could not be started is told apart", () => {
 const kept = (...fields: Parameters<typeof encodeFields>[0]): unknown =>
   readExit(encodeFields([["c", 0], ...fields])).kept;
 
-test("a file that was asked for stands beside the end, or why it does not", () => {
+test("the requested file is returned with the end, or the reason why it is missing", () => {
   assert.equal(kept(), undefined);
   assert.deepEqual(kept(["K", Buffer.from("a\0b")]), { content: Buffer.from("a\0b") });
   assert.deepEqual(kept(["K", ""]), { content: Buffer.alloc(0) });
   assert.deepEqual(kept(["F", ERRNO.ENOENT]), { errno: ERRNO.ENOENT });
 });
 
-test("a folder that cannot be entered is told apart from a program that is not there", () => {
+test("a folder that cannot be entered is distinguished from a missing program", () => {
   assert.ok(isFolderGone(exit({ errno: ERRNO.ENOENT, where: 2 })));
   assert.ok(!isFolderGone(exit({ errno: ERRNO.ENOENT, where: 3 })));
   assert.ok(!isFolderGone(exit({ code: 126, where: 2 })));
@@ -132,7 +132,7 @@ const act = (kind: string, body: Buffer | string, times = 1): readonly [string, 
   bytes(kind, [4, 9], [4, times], [8, 2500], body),
 ];
 
-test("the runner is told of each canary's kind and place, and an address without its port", () => {
+test("the runner is told the kind and place of each canary, and an address without its port", () => {
   const sent = decodeFields(encodeFields(observeFields({ canaries: CANARIES, trees: ["/work"] })));
   assert.deepEqual(
     sent.map(({ name, bytes: value }) => `${name} ${value.toString()}`),
@@ -140,7 +140,7 @@ test("the runner is told of each canary's kind and place, and an address without
   );
 });
 
-test("records are read over several pieces, names that are not UTF-8 too", () => {
+test("records are read across pieces, including names that are not UTF-8", () => {
   const first = encodeFields([
     ["p", bytes([4, 7], [4, 0], [8, 0], "bash\0-c\0x; y")],
     ["p", bytes([4, 9], [4, 7], [8, 1500], "cat\0", Buffer.from([0xff]))],
@@ -184,7 +184,7 @@ test("records are read over several pieces, names that are not UTF-8 too", () =>
   assert.ok(unseen.length > 0);
 });
 
-test("a process that hid is among what was not seen, and nothing at all is told as nothing", () => {
+test("a hidden process is listed as unseen, and without records everything is", () => {
   const calls = readSeen([encodeFields([["b", 2]])], []).unseen;
   const hidden = readSeen(
     [
@@ -203,7 +203,7 @@ test("a process that hid is among what was not seen, and nothing at all is told 
 
 const credit = (bytes: number): Buffer => encodeFields([["n", bytes]]);
 
-test("no more than the window is ever on its way, and all of it arrives", async () => {
+test("no more than the window is ever in flight, and all of it arrives", async () => {
   const pieces = fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(pieces, async (sizes) => {
@@ -231,7 +231,7 @@ test("no more than the window is ever on its way, and all of it arrives", async 
   );
 });
 
-test("who waits when it is stopped is told to give up, and everybody later", async () => {
+test("stopping the window makes everyone who waits give up, and everyone later", async () => {
   const window = creditWindow(10);
   assert.equal(await window.take(10), true);
   const waiting = window.take(1);

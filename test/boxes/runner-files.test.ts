@@ -37,7 +37,7 @@ function change(what: string, kind: string, name: string, shared = 0): Buffer {
   return Buffer.concat([head, Buffer.from(name)]);
 }
 
-test("a file comes in pieces, with the size of the whole", async () => {
+test("a file arrives in pieces, with its whole size", async () => {
   const { client, reply, request } = opened();
   const reading = files.readFileIn(client, "/w/a", { offset: 5, limit: 9 });
   const { call, payload } = await request(REQUEST.read);
@@ -52,7 +52,7 @@ test("a file comes in pieces, with the size of the whole", async () => {
   assert.deepEqual(await reading, { content: Buffer.from("one two"), size: 1234 });
 });
 
-test("a refusal has the system's name, what was tried and the path", async () => {
+test("a refusal has the system's error name, the operation and the path", async () => {
   const { client, reply, request } = opened();
   const reading = files.readFileIn(client, "/w/a");
   const { call } = await request(REQUEST.read);
@@ -67,7 +67,7 @@ test("a refusal has the system's name, what was tried and the path", async () =>
   });
 });
 
-test("names that no file can have are refused before the runner is asked", async () => {
+test("impossible file names are refused before the runner is asked", async () => {
   const { client, received } = opened();
   for (const [name, code] of [
     ["/w/a\0b", "EINVAL"],
@@ -83,7 +83,7 @@ test("names that no file can have are refused before the runner is asked", async
   assert.deepEqual(received, []);
 });
 
-test("entries keep names that are no text, and what is neither file, folder nor link is odd", async () => {
+test("entries keep names that are not text, and anything but a file, folder or link is odd", async () => {
   const { client, reply, request } = opened();
   const listing = files.listIn(client, "/w");
   const { call } = await request(REQUEST.list);
@@ -107,7 +107,7 @@ test("entries keep names that are no text, and what is neither file, folder nor 
   );
 });
 
-test("stat names the entry as list does; an answer without one is a refusal", async () => {
+test("stat names the entry as list does, and an answer without an entry is a refusal", async () => {
   const one = opened();
   const asking = files.statIn(one.client, "/w/sub/a");
   const { call } = await one.request(REQUEST.stat);
@@ -120,7 +120,7 @@ test("stat names the entry as list does; an answer without one is a refusal", as
   await assert.rejects(empty, { code: "EIO" });
 });
 
-test("changes are read with their kinds, and said to be incomplete when they are", async () => {
+test("changes are read with their kinds, and marked as incomplete when they are", async () => {
   const { client, reply, request } = opened();
   const asking = files.changesIn(client);
   const { call } = await request(REQUEST.changes);
@@ -140,7 +140,7 @@ test("changes are read with their kinds, and said to be incomplete when they are
   );
 });
 
-test("content is sent in pieces, then its end; an answer of another type is no answer", async () => {
+test("content is sent in pieces with an end, and an answer of another type is an error", async () => {
   const { client, reply, request, received } = opened();
   const writing = files.writeFileIn(client, "/w/a", Buffer.alloc(150_000), 0o600);
   const { call } = await request(REQUEST.stdinEnd);
@@ -164,7 +164,7 @@ const tree = fc.array(fc.tuple(fc.array(name, { maxLength: 3 }), name, what, kin
   maxLength: 40,
 });
 
-test("whatever was found comes back whole, in the order of the bytes of its paths, as often as it is read", () => {
+test("all found changes are returned in byte order of their paths, on every read", () => {
   fc.assert(
     fc.property(tree, (entries) => {
       const folders = new Map<string, Buffer>();

@@ -18,7 +18,7 @@ const COMMAND = {
 };
 const DEAF = { onOutput: () => undefined };
 
-test("a hold names the next number, what goes on, and what was asked too late", async () => {
+test("a hold names the next number, what continues and what was asked too late", async () => {
   const runner = scriptedRunner();
   const client = new RunnerClient(runner.stream, KEY, { onAsk: () => Promise.resolve(Buffer.alloc(0)) });
   const job = client.run(COMMAND, DEAF);
@@ -39,7 +39,7 @@ test("a hold names the next number, what goes on, and what was asked too late", 
   );
 });
 
-test("what is asked is answered before a hold, and calls under way are waited for, or refuse it", async () => {
+test("pending questions are answered before a hold, and running calls delay or refuse it", async () => {
   const runner = scriptedRunner();
   const gate = Promise.withResolvers<Buffer>();
   const client = new RunnerClient(runner.stream, KEY, { onAsk: () => gate.promise });
@@ -68,7 +68,7 @@ test("what is asked is answered before a hold, and calls under way are waited fo
   assert.deepEqual([...(await patient).going], []);
 });
 
-test("a word that it lives is a frame of its own", async () => {
+test("a sign of life is a frame of its own", async () => {
   const runner = scriptedRunner();
   new RunnerClient(runner.stream, KEY).alive();
   const { payload, call } = await runner.request(REQUEST.alive);

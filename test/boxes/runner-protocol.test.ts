@@ -57,7 +57,7 @@ function opened(onFrame: (frame: Frame) => void = () => undefined): Opened {
 const FRAMES = ["one", "", "three"].map((text, call) => ({ type: 0x87, call, payload: Buffer.from(text) }));
 const written = (): Buffer => Buffer.concat(FRAMES.map(frameWriter(KEY)));
 
-test("frames arrive whatever way engine and connection cut them", async () => {
+test("frames arrive intact, however the engine and the connection split them", async () => {
   const bytes = written();
   for (const [block, chunk] of [
     [1, 1],
@@ -78,7 +78,7 @@ test("frames arrive whatever way engine and connection cut them", async () => {
   }
 });
 
-test("a stream cut at any byte gives the whole frames before it, then ends once", async () => {
+test("a stream cut at any byte yields the complete frames before it, then ends once", async () => {
   const bytes = muxed(written());
   const sizes = FRAMES.map(({ payload }) => 4 + 13 + payload.length + 16);
   for (let length = 0; length <= bytes.length; length += 1) {
@@ -92,7 +92,7 @@ test("a stream cut at any byte gives the whole frames before it, then ends once"
   }
 });
 
-test("a forged frame ends the wire, and nothing behind it is heard", async () => {
+test("a forged frame ends the connection, and nothing after it is delivered", async () => {
   const write = frameWriter(KEY);
   const [good, bad, later] = FRAMES.map(write);
   assert.ok(good !== undefined && bad !== undefined && later !== undefined);
@@ -109,7 +109,7 @@ test("a forged frame ends the wire, and nothing behind it is heard", async () =>
   assert.equal(ends.length, 1);
 });
 
-test("what is said on stderr is the reason of an end, its last part, and nothing else", async () => {
+test("the last part of stderr is the reason of an end, and nothing else", async () => {
   const { feed, hangUp, over, ends, frames } = opened();
   feed(muxed(Buffer.from(`${"x".repeat(5000)} exec format error\n`), 2));
   feed(muxed(written().subarray(0, 40), 2));
@@ -120,7 +120,7 @@ test("what is said on stderr is the reason of an end, its last part, and nothing
   assert.ok((ends[0] ?? "").length < 2100);
 });
 
-test("while it is paused no frame is handed on, and each pause takes its resume", async () => {
+test("while paused no frame is delivered, and each pause needs its own resume", async () => {
   const box: { wire?: Wire } = {};
   const { wire, feed, frames } = opened(({ call }) => call === 0 && box.wire?.pause());
   box.wire = wire;
@@ -136,7 +136,7 @@ test("while it is paused no frame is handed on, and each pause takes its resume"
   assert.deepEqual(frames, FRAMES);
 });
 
-test("closed by us, it says so", async () => {
+test("an end on our side is reported as closed", async () => {
   const { wire, ends, over } = opened();
   wire.close();
   wire.close();
@@ -144,7 +144,7 @@ test("closed by us, it says so", async () => {
   assert.deepEqual(ends, ["it was closed"]);
 });
 
-test("a listener that fails ends the wire instead of the program", async () => {
+test("a failing listener ends the connection instead of the program", async () => {
   const { feed, over, ends } = opened(() => {
     throw new RangeError("a field is cut short");
   });
@@ -175,7 +175,7 @@ function readIn(bytes: Buffer, sizes: readonly number[]): readonly Frame[] {
   return frames;
 }
 
-test("frames come out as they went in, however the bytes are cut", () => {
+test("frames are decoded as they were encoded, however the bytes are split", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 40_000 })), (sizes) => {
       assert.deepEqual(readIn(samplesWritten(), sizes), SAMPLES);
@@ -183,7 +183,7 @@ test("frames come out as they went in, however the bytes are cut", () => {
   );
 });
 
-test("a changed bit anywhere is a forgery, or makes the reader wait for what never comes", () => {
+test("a changed bit anywhere is a forgery, or leaves the reader waiting for more", () => {
   const bytes = samplesWritten().subarray(0, 200);
   const one = frameWriter(FRAME_KEY)(frame(1, 1, "one"));
   for (let at = 0; at < one.length * 8; at += 1) {
@@ -201,7 +201,7 @@ test("a changed bit anywhere is a forgery, or makes the reader wait for what nev
   }
 });
 
-test("another key, a frame left out and a frame twice are forgeries", () => {
+test("another key, a missing frame and a repeated frame are forgeries", () => {
   const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = SAMPLES.map(frameWriter(FRAME_KEY));
   const other = frameWriter(randomBytes(32))(frame(1, 1, "one"));
   for (const bytes of [other, second, Buffer.concat([first, first])])
@@ -211,7 +211,7 @@ test("another key, a frame left out and a frame twice are forgeries", () => {
 const name = fc.integer({ min: 33, max: 126 }).map((code) => String.fromCharCode(code));
 const field = fc.tuple(name, fc.uint8Array({ maxLength: 300 }).map(Buffer.from.bind(Buffer)));
 
-test("fields come out as they went in, in their order", () => {
+test("fields are decoded as they were encoded, in order", () => {
   fc.assert(
     fc.property(fc.array(field), (fields) => {
       const decoded = decodeFields(encodeFields(fields)).map(({ name, bytes }) => [name, Buffer.from(bytes)]);
@@ -220,7 +220,7 @@ test("fields come out as they went in, in their order", () => {
   );
 });
 
-test("a payload that is cut anywhere inside a field's bytes is an error, inside its head it is left out", () => {
+test("a payload cut inside a field's bytes is an error, and one cut inside its head is left out", () => {
   const whole = encodeFields([
     ["a", "text"],
     ["n", 5],
@@ -234,7 +234,7 @@ test("a payload that is cut anywhere inside a field's bytes is an error, inside 
   }
 });
 
-test("a number is eight bytes, whole, and never rounded to no limit", () => {
+test("a number has eight bytes, is whole, and is never rounded to mean no limit", () => {
   for (const [given, read] of [
     [0, 0],
     [1, 1],
@@ -252,7 +252,7 @@ test("a number is eight bytes, whole, and never rounded to no limit", () => {
   );
 });
 
-test("text is UTF-8 with the bytes of file names that are none; of several the first counts", () => {
+test("text is UTF-8 or raw file name bytes, and the first of several fields is used", () => {
   const fields = decodeFields(
     encodeFields([
       ["t", "ä\uDCFF"],

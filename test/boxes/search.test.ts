@@ -24,12 +24,12 @@ const ended = (exit_code: number, stdout = "", stderr = "", lost = 0): ExecResul
 const line = (path: object, text: string, number: number): string =>
   `${JSON.stringify({ type: "match", data: { path, lines: { text }, line_number: number } })}\n`;
 
-test("a pattern that looks like an option is a pattern", () => {
+test("a pattern that looks like an option is searched for", () => {
   const { words } = searchCommand(REQUEST, "/w");
   assert.deepEqual(words.slice(-4), ["-e", "-x", "--", "."]);
 });
 
-test("names of any bytes and line ends of any kind come out", () => {
+test("names of any bytes and any line ends are returned", () => {
   const bytes = Buffer.from([0x2e, 0x2f, 0x61, 0xff]).toString("base64");
   const stdout = line({ text: "./a\nb" }, "one\r\n", 1) + line({ bytes }, "two", 2);
   assert.deepEqual(searchResult(REQUEST, PLACE, ended(0, stdout)), {
@@ -44,7 +44,7 @@ test("names of any bytes and line ends of any kind come out", () => {
   });
 });
 
-test("a line that was cut by the bound is left out, and there is more", () => {
+test("a line truncated by the output limit is left out, and more is reported", () => {
   const stdout = `${line({ text: "./a" }, "one\n", 1)}{"type":"match","data":{"pa`;
   const result = searchResult(REQUEST, PLACE, ended(0, stdout, "", 100));
   assert.deepEqual(result.kind === "ok" && [result.value.lines.length, result.value.more], [1, true]);
@@ -57,7 +57,7 @@ const MISTAKES: readonly (readonly [ExecResult, code: string, says: RegExp])[] =
 ];
 
 for (const [result, code, says] of MISTAKES)
-  test(`an end with ${result.exit_code} is a refusal with ${code}`, () => {
+  test(`exit code ${result.exit_code} is a refusal with ${code}`, () => {
     const refused = searchResult(REQUEST, PLACE, result);
     assert.ok(refused.kind === "failed");
     assert.deepEqual([refused.code, refused.path], [code, "/w/sub"]);

@@ -19,7 +19,7 @@ for (const [name, [now, over]] of Object.entries(CASES))
     else assert.match(said ?? "", over);
   });
 
-test("a host that is full is the run's doing only when the run made it so", () => {
+test("a full disk of the host is blamed on the run only if the run filled it", () => {
   assert.equal(overBudget({ bytes: 40, inodes: 0 }, { bytes: 30, inodes: 0 }, BUDGET), undefined);
   assert.match(overBudget({ bytes: 90, inodes: 0 }, { bytes: 30, inodes: 0 }, BUDGET) ?? "", /nearly full/);
 });

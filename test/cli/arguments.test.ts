@@ -5,7 +5,7 @@ import { commandClasses } from "../fixtures/command-classes.ts";
 /** What these are about may come through a pipe; ids and names never do: a loop in a shell has its own list there. */
 const PIPED = new Set(["run prompt", "search query"]);
 
-test("no command takes an id, a name or a folder from what happens to stand on stdin", async () => {
+test("no command reads an id, a name or a folder from stdin", async () => {
   const taking = [...(await commandClasses())].flatMap(([id, { args }]) =>
     Object.entries(args).flatMap(([name, arg]) => (arg.ignoreStdin === true ? [] : [`${id} ${name}`])),
   );

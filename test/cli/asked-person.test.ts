@@ -26,7 +26,7 @@ function asking() {
   return { ...keys, ask, done };
 }
 
-test("a number names a choice, other words are the answer, and nothing is none", () => {
+test("a number selects a choice, other words are the answer, and blanks are no answer", () => {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["1", "the first"],
     [" 2 ", "the second"],
@@ -37,7 +37,7 @@ test("a number names a choice, other words are the answer, and nothing is none",
   for (const [text, answer] of rows) assert.equal(answerIn(text, asked.choices), answer);
 });
 
-test("a person answers in a line; what was typed before is no answer", async () => {
+test("a person answers in one line, and what was typed before is not an answer", async () => {
   const { ask, type, done } = asking();
   type("typed ahead\r");
   const answer = ask(asked, never);
@@ -46,7 +46,7 @@ test("a person answers in a line; what was typed before is no answer", async () 
   assert.deepEqual([await answer, done], ["the second", ["paused", "resumed"]]);
 });
 
-test("Ctrl-C ends the request, Ctrl-D gives no answer, and so does a request that ends", async () => {
+test("Ctrl-C ends the request; Ctrl-D gives no answer, and neither does a request that ends", async () => {
   const first = asking();
   const interrupted = first.ask(asked, never);
   await settled();
@@ -65,7 +65,7 @@ test("Ctrl-C ends the request, Ctrl-D gives no answer, and so does a request tha
   assert.deepEqual([await ended, third.done], [undefined, ["paused", "resumed"]]);
 });
 
-test("questions are asked one after the other, also behind one that failed", async () => {
+test("questions are asked one after the other, also after one that failed", async () => {
   const turns = inTurn();
   const order: string[] = [];
   const gate = Promise.withResolvers<never>();

@@ -22,7 +22,7 @@ for (const [line, [before, current]] of Object.entries(LINES))
     assert.deepEqual([typed.before, typed.current], [before, current]);
   });
 
-test("every text is a line, and none takes long", () => {
+test("every text is parsed, and none takes long", () => {
   fc.assert(
     fc.property(
       fc.string({
@@ -41,7 +41,7 @@ test("every text is a line, and none takes long", () => {
 
 const kept = (line: string, breaks: string): number => keptLength(typedLine(`harness ${line}`), breaks);
 
-test("what a shell keeps ends at its last break, or before open quotes", () => {
+test("the part that a shell keeps ends at its last word break, or before open quotes", () => {
   assert.equal(kept("--mode=re", ' \t"=:'), 7);
   assert.equal(kept("--model=qwen3:8", ' \t"=:'), 14);
   assert.equal(kept("--mode=re", ""), 0);

@@ -24,7 +24,7 @@ const finished = (text: string, calls: number): EventBody => ({
   ms: 1,
 });
 
-test("a line of something else never stands within a line of the answer", () => {
+test("a status line never interrupts a line of the answer", () => {
   const screen = shown(
     said("Hello "),
     { type: "box.ready", ms: 300 },
@@ -34,12 +34,12 @@ test("a line of something else never stands within a line of the answer", () => 
   assert.equal(screen, "Hello there\nbox ready  300 ms\n");
 });
 
-test("an answer keeps its line end, and gets one where it has none", () => {
+test("an answer keeps its line end, and gets one if it has none", () => {
   assert.equal(shown(said("one\n"), finished("one\n", 0)), "one\n");
   assert.equal(shown(said("\n\none"), finished("\n\none", 0)), "one\n");
 });
 
-test("what is said before a call is above the call's line", () => {
+test("text before a call is shown above the call's line", () => {
   const screen = shown(
     said("I look."),
     finished("I look.", 1),
@@ -58,7 +58,7 @@ test("what is said before a call is above the call's line", () => {
   assert.equal(screen, "I look.\n✓ bash ls  5 ms\n");
 });
 
-test("an answer that a hook replaced is shown as it is now", () => {
+test("an answer replaced by a hook is shown in its new form", () => {
   const screen = shown(
     said("It is AKIA1."),
     finished("It is AKIA1.", 0),
@@ -83,7 +83,7 @@ test("an answer that a hook replaced is shown as it is now", () => {
   assert.match(screen, /^It is AKIA1\.\n[^\n]*mask[^\n]*replaced[^\n]*\nIt is \[masked\]\.\n$/);
 });
 
-test("what a subagent says is not the answer", () => {
+test("a subagent's text is not shown as the answer", () => {
   const { stream, written } = fakeTerminal(80);
   const face = new ChatView(stream, stream, false);
   face.take({ ...said("secret thoughts"), run: "r", seq: 1, agent: "a1" });
@@ -91,7 +91,7 @@ test("what a subagent says is not the answer", () => {
   assert.doesNotMatch(written(), /secret/);
 });
 
-test("a task in the background that works or asks does not part the answer", () => {
+test("a background task that works or asks does not split the answer", () => {
   const { stream, written } = fakeTerminal(80);
   const face = new ChatView(stream, stream, false);
   const child = { run: "r", seq: 2, agent: "a1" } as const;
@@ -113,7 +113,7 @@ test("a task in the background that works or asks does not part the answer", () 
   assert.equal(screen, "Hello there\n▸ t1 look\n    ✓ t1 done\nmay it run? y\n, you.\nNext.\n");
 });
 
-test("a terminal that is gone is written to no more", () => {
+test("a closed terminal is not written to", () => {
   const { stream, written } = fakeTerminal(80);
   const face = new ChatView(stream, stream, false);
   face.close();

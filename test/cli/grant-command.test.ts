@@ -19,7 +19,7 @@ function chatWith(allow_domains: readonly string[]) {
   return { chat, told };
 }
 
-test("what is granted is shown, and what is said is added to it", async () => {
+test("the current grants are shown, and new ones are added", async () => {
   const { chat, told } = chatWith([]);
   assert.match(await grant(chat, ""), /no network/);
   assert.match(
@@ -33,7 +33,7 @@ test("what is granted is shown, and what is said is added to it", async () => {
   assert.deepEqual(more.told.changed, [{ allow_domains: ["npm", "pip"] }]);
 });
 
-test("with always it is kept in the user's settings as well", async () => {
+test("with always the grant is also stored in the user's settings", async () => {
   const { chat, told } = chatWith(["npm"]);
   assert.match(
     await grant(chat, "always pip"),
@@ -42,7 +42,7 @@ test("with always it is kept in the user's settings as well", async () => {
   assert.deepEqual(told, { changed: [{ allow_domains: ["npm", "pip"] }], kept: [["pip"]] });
 });
 
-test("what is no grant changes nothing", async () => {
+test("an invalid grant changes nothing", async () => {
   const { chat, told } = chatWith([]);
   await assert.rejects(grant(chat, "nmp"), { message: /neither a preset \(npm/ });
   assert.match(await grant(chat, "always"), /^Name a host/);

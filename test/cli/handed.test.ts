@@ -4,7 +4,7 @@ import { HandoffNotes } from "../../src/cli/chat/chat-screen.ts";
 import type { Handoff } from "../../src/core/run-record.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 
-test("each path that the host would obey is told once in a chat", () => {
+test("each path that the host would execute is reported once in a chat", () => {
   const handed = new HandoffNotes();
   const { stream } = fakeTerminal(80);
   const hooks: Handoff = { path: ".husky/x", tier: "dangerous", reason: "git runs it" };

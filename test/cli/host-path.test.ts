@@ -13,10 +13,10 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 for (const [given, kept] of Object.entries(PATHS))
-  test(`of PATH ${JSON.stringify(given)} what does not depend on the current folder is kept`, () => {
+  test(`of PATH ${JSON.stringify(given)} only entries independent of the current folder are kept`, () => {
     assert.equal(hostPath(given), kept);
   });
 
-test("without PATH there is none", () => {
+test("a missing PATH yields an empty one", () => {
   assert.equal(hostPath(), "");
 });

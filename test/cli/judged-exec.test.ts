@@ -49,7 +49,7 @@ for (const [words, told] of [
     assert.equal(await refusal(words), told);
   });
 
-test("what nobody knows is refused as soon as a host is granted", async () => {
+test("an unknown program is refused as soon as a host is granted", async () => {
   assert.equal(await refusal(["mytool", "x"]), RUNS);
   assert.match(
     await refusal(["mytool", "x"], "workspace-write", ["example.org"]),
@@ -57,15 +57,15 @@ test("what nobody knows is refused as soon as a host is granted", async () => {
   );
 });
 
-test("in read-only mode what asks is refused, contained or not", async () => {
+test("in read-only mode what requires confirmation is refused, contained or not", async () => {
   assert.match(await refusal(["mkdir", "x"], "read-only"), /^nobody is there to ask: mkdir writes x /);
 });
 
-test("npx of what is not installed stays an installation", async () => {
+test("npx of a package that is not installed counts as an installation", async () => {
   assert.match(await refusal(["npx", "cowsay"]), /^nobody is there to ask: npx installs packages/);
 });
 
-test("where on_ask refuses, what asks is refused, contained or not", async () => {
+test("with on_ask refuse, what requires confirmation is refused, contained or not", async () => {
   assert.equal(await refusal(["ls"], "workspace-write", [], "refuse"), RUNS);
   assert.match(
     await refusal(["mkdir", "x"], "workspace-write", [], "refuse"),

@@ -5,7 +5,7 @@ import { fakeKeyboard } from "../fakes/keyboard.ts";
 
 const keys = (text: string): Piece => ({ kind: "keys", text });
 
-test("what is typed while nobody reads waits for the next reader, a line for each", () => {
+test("keys typed while nobody reads wait for the next readers, one line each", () => {
   const { keyboard, type } = fakeKeyboard();
   type("one\rtwo\rthr");
   const lines: (Piece | undefined)[] = [];
@@ -19,7 +19,7 @@ test("what is typed while nobody reads waits for the next reader, a line for eac
   assert.deepEqual(lines, [keys("one\r"), keys("two\r")]);
 });
 
-test("Ctrl-C while nobody reads is told at once, and drops what was typed ahead", () => {
+test("Ctrl-C while nobody reads is reported at once, and drops what was typed ahead", () => {
   const { keyboard, type, told } = fakeKeyboard();
   type("one\r\u0003two\r");
   assert.equal(told.at(-1), "interrupt");
@@ -28,7 +28,7 @@ test("Ctrl-C while nobody reads is told at once, and drops what was typed ahead"
   assert.deepEqual(read, [keys("two\r")]);
 });
 
-test("Ctrl-C while nothing goes on is for the next reader", () => {
+test("Ctrl-C while nothing is running is delivered to the next reader", () => {
   const { keyboard, type, told } = fakeKeyboard({ busy: false });
   type("\u0003");
   assert.equal(told.includes("interrupt"), false);
@@ -37,7 +37,7 @@ test("Ctrl-C while nothing goes on is for the next reader", () => {
   assert.deepEqual(read, [{ kind: "interrupt" }]);
 });
 
-test("a terminal that is gone is told to whoever reads, then or later", () => {
+test("a closed terminal is reported to readers, current or later", () => {
   const { keyboard, hangUp } = fakeKeyboard();
   const read: (Piece | undefined)[] = [];
   const reader: Reader = (piece) => {
@@ -50,7 +50,7 @@ test("a terminal that is gone is told to whoever reads, then or later", () => {
   assert.deepEqual(read, [undefined, undefined]);
 });
 
-test("the terminal is left as it was, when stopped and at the end", () => {
+test("the terminal is restored when suspended and at the end", () => {
   const { keyboard, type, told } = fakeKeyboard();
   assert.deepEqual(told.splice(0), ["raw", String.raw`"\u001b[?2004h"`]);
   type("\u001A");

@@ -10,11 +10,11 @@ function pieces(...chunks: readonly string[]): readonly Piece[] {
   return chunks.flatMap((chunk) => parter.push(chunk));
 }
 
-test("each line is a piece of its own, however its end is written", () => {
+test("each line is a separate piece, whatever its line end", () => {
   assert.deepEqual(pieces("ab\rc\nd\r\ne"), [keys("ab\r"), keys("c\r"), keys("d\r"), keys("e")]);
 });
 
-test("Ctrl-C and Ctrl-Z are told apart from keys", () => {
+test("Ctrl-C and Ctrl-Z are distinguished from other keys", () => {
   assert.deepEqual(pieces("a\u0003b\u001A"), [
     keys("a"),
     { kind: "interrupt" },
@@ -23,7 +23,7 @@ test("Ctrl-C and Ctrl-Z are told apart from keys", () => {
   ]);
 });
 
-test("a pasted block is one piece, with all its lines", () => {
+test("a pasted block is one piece with all its lines", () => {
   assert.deepEqual(pieces("a\u001B[200~one\r\ntwo\rthree\u001B[201~b"), [
     keys("a"),
     paste("one\ntwo\nthree"),
@@ -35,7 +35,7 @@ test("Ctrl-C inside a pasted block is text", () => {
   assert.deepEqual(pieces("\u001B[200~a\u0003b\u001B[201~"), [paste("a\u0003b")]);
 });
 
-test("a pasted block may come in any chunks", () => {
+test("a pasted block may arrive in any chunks", () => {
   const whole = "x\u001B[200~one\rtwo\u001B[201~y";
   const expected = pieces(whole);
   for (let at = 3; at < whole.length; at += 1) {
@@ -48,7 +48,7 @@ test("a pasted block may come in any chunks", () => {
   }
 });
 
-test("the escape key alone waits for nothing", () => {
+test("the escape key alone is delivered at once", () => {
   assert.deepEqual(pieces("\u001B"), [keys("\u001B")]);
   assert.deepEqual(pieces("\u001B[A"), [keys("\u001B[A")]);
 });

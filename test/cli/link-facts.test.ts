@@ -4,7 +4,7 @@ import test from "node:test";
 import { linkFacts } from "../../src/app/project/policy-context.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-test("a path leads where the kernel would take it, also to what is not there yet", async () => {
+test("a path is resolved as the kernel would, also if its target does not exist yet", async () => {
   await using place = await scratch({ "w/src/a.ts": "", "other/deep/b.ts": "" });
   const root = await realpath(place.path);
   await mkdir(place.at("w/.git"));
@@ -33,7 +33,7 @@ test("a path leads where the kernel would take it, also to what is not there yet
   assert.equal(linkFacts(place.at("w/circle/x")), null);
 });
 
-test("what no file can be called is no failure", () => {
+test("an impossible file name is not an error", () => {
   assert.equal(linkFacts("/a\u0000b"), "/a\u0000b");
   assert.equal(typeof linkFacts(`/${"x".repeat(5000)}`), "string");
 });

@@ -14,7 +14,7 @@ import type { Message } from "../../src/core/model-provider.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
 
-test("a mode is told when it is another one than the model knows", () => {
+test("a change of mode is reported when it differs from what the model knows", () => {
   const note = modeNote([user("hello")], "workspace-write", "read-only");
   assert.match(note, /^\n\n\[harness\] The mode is read-only now: /);
   const told = [user(`look${note}`), user("and now?")];
@@ -22,18 +22,18 @@ test("a mode is told when it is another one than the model knows", () => {
   assert.match(modeNote(told, "workspace-write", "workspace-write"), /The mode is workspace-write now/);
 });
 
-test("a note that was taken back with its message is told again", () => {
+test("a note that was rolled back with its message is given again", () => {
   assert.notEqual(modeNote([user("hello")], "workspace-write", "read-only"), "");
   assert.equal(modeNote([], "read-only", "read-only"), "");
 });
 
-test("the note is no part of what a person has typed", () => {
+test("the note is not part of what a person typed", () => {
   const note = modeNote([], "workspace-write", "danger-full-access");
   assert.equal(withoutMode(`do it${note}`), "do it");
   assert.equal(withoutMode("do it"), "do it");
 });
 
-test("a network is told when it is another one than the system prompt or an earlier note says", () => {
+test("a change of the network is reported when it differs from the system prompt or an earlier note", () => {
   const [none, npm] = ["none. Downloads fail.", "only the registries of npm, to read."];
   const pinned = `You are harness.\nNetwork: ${none}\n\nHow to work`;
   const facts = { workspace: "/w", mode: "workspace-write", domains: [], instructions: "" } as const;
@@ -52,12 +52,12 @@ test("a network is told when it is another one than the system prompt or an earl
   assert.equal(networkNote([user(`install${note}${mode}`)], pinned, npm), "");
 });
 
-test("what the loop says for a person is not typed by them", () => {
+test("messages from the loop are not something a person typed", () => {
   assert.equal(isTyped(user("fix it")), true);
   assert.equal(isTyped(user("[harness] Your reply was cut")), false);
 });
 
-test("what was taken back in files is told once, and again where that was forgotten", () => {
+test("files that were undone are reported once, and again if that was forgotten", () => {
   const worked: readonly Message[] = [user("write"), { role: "tool", call: "c1", text: "made" }];
   const paths = ["src/a.ts", "two\nlines"];
   const note = undoNote(worked, [{ step: 4, kind: "undo", paths }]);
@@ -80,7 +80,7 @@ test("what was taken back in files is told once, and again where that was forgot
   assert.match(many, /"19" and 30 more\./);
 });
 
-test("another box is told to whoever worked in the one before", () => {
+test("a new box is reported to a conversation that used the previous one", () => {
   const worked = [user("install"), user("done")];
   assert.equal(boxNote(worked, undefined), "");
   const note = boxNote(worked, 2);
@@ -92,7 +92,7 @@ test("another box is told to whoever worked in the one before", () => {
   assert.equal(withoutMode(`go on${note}`), "go on");
 });
 
-test("files that were named are told in one line, which nobody has typed", () => {
+test("mentioned files are listed in one line that is not part of the typed text", () => {
   assert.equal(namedNote([]), "");
   const note = namedNote(["src/a.ts", "with blank.md"]);
   assert.equal(note, '\n\n[harness] With @ it names, in the workspace: "src/a.ts", "with blank.md"');

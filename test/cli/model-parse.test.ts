@@ -9,7 +9,7 @@ const answers = async (lines: readonly string[]): Promise<unknown[]> => {
   return found;
 };
 
-test("every line is answered in its turn, and a bad one by its error", async () => {
+test("every line is answered in order, an invalid one with its error", async () => {
   const call = '<tool_call>{"name": "bash", "arguments": {"command": "ls"}}</tool_call>';
   const tools = [{ name: "read_file", parameters: { properties: { limit: { type: "integer" } } } }];
   assert.deepEqual(
@@ -32,7 +32,7 @@ test("every line is answered in its turn, and a bad one by its error", async () 
   );
 });
 
-test("people see calls, what cannot be read, and the text", () => {
+test("the readable form shows calls, unreadable parts and the text", () => {
   assert.equal(
     readingText({
       calls: [{ name: "bash", args: { command: "ls" } }],

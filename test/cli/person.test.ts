@@ -33,7 +33,7 @@ function asked() {
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("yes lets it run once, no does not", async () => {
+test("yes runs the call once, no does not", async () => {
   const { approver, open } = asked();
   const first = approver.ask(question("make"), going);
   await soon();
@@ -45,7 +45,7 @@ test("yes lets it run once, no does not", async () => {
   assert.deepEqual(await second, { runs: false, by: "person", reason: "" });
 });
 
-test("with a grant it is run with what the question names, for as long as was said", async () => {
+test("with a grant the call runs with what the question names, for the chosen term", async () => {
   const { approver, open } = asked();
   for (const [at, term] of (["call", "session", "always"] as const).entries()) {
     const answer = approver.ask(question("npm ci", { grants: ["npm"] }), going);
@@ -56,7 +56,7 @@ test("with a grant it is run with what the question names, for as long as was sa
   }
 });
 
-test("one thing is asked at a time, in order", async () => {
+test("questions are asked one at a time, in order", async () => {
   const { approver, open } = asked();
   const answers = ["a", "b", "c"].map((text) => approver.ask(question(text), going));
   for (const [at, text] of ["a", "b", "c"].entries()) {
@@ -73,7 +73,7 @@ test("one thing is asked at a time, in order", async () => {
   );
 });
 
-test("an interrupt is a no that ends the request, and what waits behind it is not asked", async () => {
+test("an interrupt is a no that ends the request, and waiting questions are not asked", async () => {
   const { open, cancelled } = asked();
   const ending = new AbortController();
   const approver = person({
@@ -95,7 +95,7 @@ test("an interrupt is a no that ends the request, and what waits behind it is no
   assert.deepEqual([open.length, cancelled], [1, ["cancelled"]]);
 });
 
-test("in read-only nobody is asked about a write, and about the rest as ever", async () => {
+test("in read-only mode writes are refused without a question, and other calls are asked about", async () => {
   const { approver, open } = asked();
   const write = await approver.ask(question("a.txt", { mode: "read-only", writes: true }), going);
   assert.deepEqual(write, { runs: false, by: "mode", reason: "the mode is read-only" });
@@ -107,7 +107,7 @@ test("in read-only nobody is asked about a write, and about the rest as ever", a
   );
 });
 
-test("a no carries the person's words, and another command comes back in place of the one asked", async () => {
+test("a no carries the person's words, and an edited command replaces the one asked about", async () => {
   const { approver, open } = asked();
   const first = approver.ask(question("make"), going);
   await soon();
@@ -119,7 +119,7 @@ test("a no carries the person's words, and another command comes back in place o
   assert.deepEqual(await second, { runs: false, by: "person", reason: "", edited: "make -n" });
 });
 
-test("what is said for the session is kept, and asked once: the very same, and nothing near it", async () => {
+test("an answer for the session is remembered for exactly the same call and nothing similar", async () => {
   const { approver, open, kept } = asked();
   const write = question("/w/a.txt", { tool: "write_file", shown: "+one" });
   const first = approver.ask(write, going);

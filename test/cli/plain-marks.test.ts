@@ -19,8 +19,8 @@ const ended = (status: string): Ended =>
 /** What these say in words; on a screen with marks each of them has one. */
 const SAYS: Readonly<Record<string, (stream: Output) => string>> = {
   "a request that was cancelled": (stream) => closing(ended("interrupted"), stream),
-  "one that has no turns left": (stream) => closing(ended("budget"), stream),
-  "one that failed": (stream) => closing(ended("error"), stream),
+  "a request that has no turns left": (stream) => closing(ended("budget"), stream),
+  "a request that failed": (stream) => closing(ended("error"), stream),
   "what to look at before anything is run": (stream) =>
     new HandoffNotes().lines([{ path: "Makefile", tier: "dangerous", reason: "it is run by make" }], stream),
   "what was said before": (stream) => recalled([{ role: "user", text: "hello" }], stream),
@@ -62,7 +62,7 @@ const SAYS: Readonly<Record<string, (stream: Output) => string>> = {
 };
 
 for (const [what, say] of Object.entries(SAYS))
-  test(`with --plain ${what} has words and no marks`, () => {
+  test(`with --plain, ${what} is shown in words without marks`, () => {
     const { stream } = fakeTerminal(80);
     assert.match(say(stream), MARKS, "on a screen it has a mark");
     stream.becomePlain();
@@ -71,7 +71,7 @@ for (const [what, say] of Object.entries(SAYS))
     assert.match(told, /[a-z]{3}/);
   });
 
-test("the part that a rule is about is named instead of pointed at", () => {
+test("with --plain the part that a rule applies to is named instead of pointed at", () => {
   const { stream } = fakeTerminal(80);
   stream.becomePlain();
   assert.match(SAYS["why a command is refused"]?.(stream) ?? "", /^ {4}at: rm -rf \/$/m);

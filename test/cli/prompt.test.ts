@@ -13,14 +13,14 @@ function prompting() {
 
 const line = (text: string) => ({ kind: "line", text }) as const;
 
-test("a line is what is typed until Enter, with the keys that edit it", async () => {
+test("a line is what is typed until Enter, with editing keys", async () => {
   const { prompt, type } = prompting();
   const asked = prompt.ask();
   type("fix thx\u007Fe test\r");
   assert.deepEqual(await asked, line("fix the test"));
 });
 
-test("a backslash at the end goes on in the next line, two of them do not", async () => {
+test("a backslash at the end continues on the next line, two of them do not", async () => {
   const { prompt, type } = prompting();
   const asked = prompt.ask();
   type("one\\\r");
@@ -32,7 +32,7 @@ test("a backslash at the end goes on in the next line, two of them do not", asyn
   assert.deepEqual(await other, line(String.raw`C:\\`));
 });
 
-test("a pasted block is sent only by Enter, and as one text", async () => {
+test("a pasted block is sent only by Enter, as one text", async () => {
   const { prompt, type } = prompting();
   const asked = prompt.ask();
   type("see \u001B[200~one\rtwo\r\u001B[201~");
@@ -40,13 +40,13 @@ test("a pasted block is sent only by Enter, and as one text", async () => {
   assert.deepEqual(await asked, line("see one\ntwo\n!"));
 });
 
-test("lines that were typed ahead are asked for one after the other", async () => {
+test("lines typed ahead are returned one after the other", async () => {
   const { prompt, type } = prompting();
   type("first\rsecond\r");
   assert.deepEqual([await prompt.ask(), await prompt.ask()], [line("first"), line("second")]);
 });
 
-test("what is offered is sent by Enter, and typed over by anything else", async () => {
+test("a suggestion is sent by Enter, and edited by any other key", async () => {
   const { prompt, type } = prompting();
   const same = prompt.ask("try it");
   type("\r");
@@ -59,14 +59,14 @@ test("what is offered is sent by Enter, and typed over by anything else", async 
   assert.deepEqual(await other, line("exit"));
 });
 
-test("lines that were offered again are what they were", async () => {
+test("a suggestion of several lines is sent unchanged", async () => {
   const { prompt, type } = prompting();
   const asked = prompt.ask("one\ntwo");
   type("\r");
   assert.deepEqual(await asked, line("one\ntwo"));
 });
 
-test("Ctrl-C throws a line away, and says whether there was one", async () => {
+test("Ctrl-C discards the line, and reports whether it was empty", async () => {
   const { prompt, type } = prompting();
   const asked = prompt.ask();
   type("abc");
@@ -77,7 +77,7 @@ test("Ctrl-C throws a line away, and says whether there was one", async () => {
   assert.deepEqual(await empty, { kind: "interrupt", empty: true });
 });
 
-test("Ctrl-D, and a terminal that is gone, are the end", async () => {
+test("Ctrl-D and a closed terminal are the end", async () => {
   const { prompt, type, hangUp } = prompting();
   const asked = prompt.ask();
   type("\u0004");
@@ -87,7 +87,7 @@ test("Ctrl-D, and a terminal that is gone, are the end", async () => {
   assert.deepEqual(await gone, { kind: "end" });
 });
 
-test("the arrow brings back what was sent, newest first, and what an earlier session had", async () => {
+test("the up arrow brings back sent lines, newest first, including those of an earlier session", async () => {
   const { prompt, type } = prompting();
   prompt.remember(["oldest", "older"]);
   const first = prompt.ask();
@@ -98,7 +98,7 @@ test("the arrow brings back what was sent, newest first, and what an earlier ses
   assert.deepEqual(await again, line("older"));
 });
 
-test("a tab completes when the files are found, unless the line is another one by then", async () => {
+test("a tab completes once the files are found, unless the line has changed", async () => {
   const keys = fakeKeyboard();
   const waiting: ((hits: readonly string[]) => void)[] = [];
   const complete = (text: string) =>

@@ -42,7 +42,7 @@ const shown = async (written: () => string, what = "[y/N]", times = 1): Promise<
   while (written().split(what).length <= times) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test("the whole command and the reason are shown before a key counts", async () => {
+test("the whole command and the reason are shown before a key is accepted", async () => {
   const { ask, type, terminal, pauses } = asking();
   const reply = ask(QUESTION, going);
   await shown(terminal.written);
@@ -53,7 +53,7 @@ test("the whole command and the reason are shown before a key counts", async () 
   assert.deepEqual(pauses, ["paused", "resumed"]);
 });
 
-test("keys that come before a stopped terminal has taken the question are no answer to it", async () => {
+test("keys pressed before a stopped terminal has shown the question do not answer it", async () => {
   const { ask, type, terminal } = asking();
   const goOn = terminal.stop();
   const reply = ask(QUESTION, going);
@@ -68,7 +68,7 @@ test("keys that come before a stopped terminal has taken the question are no ans
   assert.equal(await reply, "no");
 });
 
-test("a question on a stopped terminal is given up as any other", async () => {
+test("a question on a stopped terminal can be cancelled like any other", async () => {
   const { ask, terminal } = asking();
   const goOn = terminal.stop();
   const ending = new AbortController();
@@ -79,7 +79,7 @@ test("a question on a stopped terminal is given up as any other", async () => {
   goOn();
 });
 
-test("what was typed or pasted before the question is no answer", async () => {
+test("what was typed or pasted before the question does not answer it", async () => {
   const { ask, type, terminal } = asking();
   type("y\r");
   const reply = ask(QUESTION, going);
@@ -90,7 +90,7 @@ test("what was typed or pasted before the question is no answer", async () => {
   assert.equal(await reply, "no");
 });
 
-test("a request that ends takes its question along", async () => {
+test("a request that ends cancels its question", async () => {
   const { ask, terminal, pauses } = asking();
   const ending = new AbortController();
   const reply = ask(QUESTION, ending.signal);
@@ -100,7 +100,7 @@ test("a request that ends takes its question along", async () => {
   assert.deepEqual(pauses, ["paused", "resumed"]);
 });
 
-test("a no is told with the person's words", async () => {
+test("a no passes on the person's words", async () => {
   const { ask, type, terminal } = asking();
   const reply = ask(QUESTION, going);
   await shown(terminal.written);
@@ -110,7 +110,7 @@ test("a no is told with the person's words", async () => {
   assert.deepEqual(await reply, { no: "use the script in bin, please" });
 });
 
-test("no words are a plain no", async () => {
+test("without words it is a plain no", async () => {
   const { ask, type, terminal } = asking();
   const reply = ask(QUESTION, going);
   await shown(terminal.written);
@@ -122,7 +122,7 @@ test("no words are a plain no", async () => {
 
 const LINE: Question = { ...QUESTION, text: "make all", args: { command: "make all" } };
 
-test("a command is edited where it stands", async () => {
+test("a command can be edited in place", async () => {
   const { ask, type, terminal } = asking();
   const reply = ask(LINE, going);
   await shown(terminal.written);
@@ -132,7 +132,7 @@ test("a command is edited where it stands", async () => {
   assert.deepEqual(await reply, { edited: "make all -n" });
 });
 
-test("an edit that is thrown away, or changes nothing, asks again; what no line holds is not edited", async () => {
+test("a discarded or unchanged edit asks again, and a command that does not fit on a line cannot be edited", async () => {
   const { ask, type, terminal } = asking();
   const reply = ask(LINE, going);
   await shown(terminal.written);
@@ -162,7 +162,7 @@ test("an edit that is thrown away, or changes nothing, asks again; what no line 
   }
 });
 
-test("always shows the rule and its file, and only a second yes writes it", async () => {
+test("always shows the rule and its file, and writes it only after a second yes", async () => {
   const rules: RulesShown = {
     kind: "rules",
     file: "/home/ann/policy.toml",
@@ -188,7 +188,7 @@ test("always shows the rule and its file, and only a second yes writes it", asyn
   assert.equal(await reply, "always");
 });
 
-test("where no rule can be had it is said why, and the question stays", async () => {
+test("when no rule can be written the reason is given, and the question stays open", async () => {
   const { ask, type, terminal } = asking({ kind: "none", reason: "it is bad for every shell" });
   const reply = ask(LINE, going);
   await shown(terminal.written);
@@ -204,7 +204,7 @@ const lines = (count: number): Question => ({
   text: Array.from({ length: count }, (_, at) => `echo ${at}.`).join("\n"),
 });
 
-test("what does not fit on the screen is shown page by page, and only then asked", async () => {
+test("a question longer than the screen is shown page by page before it can be answered", async () => {
   const { ask, type, terminal } = asking();
   const reply = ask(lines(50), going);
   await shown(terminal.written, "page 1 of 3");
@@ -219,7 +219,7 @@ test("what does not fit on the screen is shown page by page, and only then asked
   assert.equal(await reply, "yes");
 });
 
-test("a page can be refused, and interrupted", async () => {
+test("a page can be refused and interrupted", async () => {
   for (const [keys, wanted] of [
     ["n\r", "no"],
     ["\u0003", "interrupt"],
@@ -232,7 +232,7 @@ test("a page can be refused, and interrupted", async () => {
   }
 });
 
-test("what is too long to be looked at cannot be approved", async () => {
+test("what is too long to review cannot be approved", async () => {
   for (const text of [lines(2000).text, "x".repeat(200_000)]) {
     const { ask, type, terminal } = asking();
     const reply = ask({ ...QUESTION, text }, going);
@@ -243,7 +243,7 @@ test("what is too long to be looked at cannot be approved", async () => {
   }
 });
 
-test("nothing of a hostile question reaches the terminal raw", async () => {
+test("no control characters of a hostile question reach the terminal", async () => {
   const hostile = "\u001B]52;c;aGk=\u0007\u001B[2J\r\u202Erm\u0085\u009B1A";
   const { ask, type, terminal } = asking();
   const reply = ask(

@@ -10,7 +10,7 @@ const MARK = "<the mark>";
 const isRefused = (thrown: unknown): boolean =>
   thrown instanceof HarnessError && thrown.exit === EXIT.usage && thrown.remedy.includes("--html");
 
-test("a new name and an earlier report are written, and nothing is left beside them", async () => {
+test("a new file and an earlier report are written, and nothing else is left", async () => {
   await using place = await scratch();
   await writeReport(place.at("r.html"), `${MARK} one`, MARK);
   await writeReport(place.at("r.html"), `${MARK} two`, MARK);
@@ -18,7 +18,7 @@ test("a new name and an earlier report are written, and nothing is left beside t
   assert.deepEqual(readdirSync(place.path), ["r.html"]);
 });
 
-test("what is no report of ours is left as it is", async () => {
+test("a file that is not our report is left unchanged", async () => {
   await using place = await scratch({
     "other.html": "<p>mine",
     empty: "",

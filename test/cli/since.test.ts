@@ -5,7 +5,7 @@ import { refusalOf } from "../fixtures/refusal.ts";
 
 const NOW = Date.parse("2026-05-10T12:00:00Z");
 
-test("a time is so long ago, or a date", () => {
+test("a time is a duration ago or a date", () => {
   const rows = [
     ["90", "2026-05-10T11:58:30.000Z"],
     ["30m", "2026-05-10T11:30:00.000Z"],
@@ -21,7 +21,7 @@ test("a time is so long ago, or a date", () => {
   );
 });
 
-test("anything else is a mistake", async () => {
+test("anything else is an error", async () => {
   for (const text of ["", "soon", "-1d", "2026-13-01", "7 d", "1e9d"])
     assert.equal((await refusalOf(() => sinceMoment(text, NOW)))[0], 2, text);
 });

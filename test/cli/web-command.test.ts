@@ -6,7 +6,7 @@ import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 const said = (on: Settings["web"], allow_domains: string[] = []): readonly string[] =>
   web({ chat: { settings: { ...DEFAULTS, web: on, allow_domains } } }).split("\n");
 
-test("/web says what is on, where, and what would turn it on", () => {
+test("/web shows what is on, where, and how to turn it on", () => {
   const off = said({ fetch: false, search: null });
   assert.deepEqual(off.slice(0, 2), ["web_fetch: off", "web_search: off"]);
   assert.match(off[2] ?? "", /harness config set web/);

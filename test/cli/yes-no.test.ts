@@ -26,7 +26,7 @@ test("everything else means no", () => {
 const chosen = (text: string, offers: Parameters<typeof choicesOf>[0]): unknown =>
   new TypedChoice(choicesOf(offers)).take({ kind: "keys", text }).choice;
 
-test("each letter says what is offered, and no where it is not", () => {
+test("each letter selects its offered choice, and means no where it is not offered", () => {
   const all = { grants: true, edits: true, whole: true };
   for (const [key, choice] of [
     ["y", "yes"],
@@ -45,22 +45,22 @@ test("each letter says what is offered, and no where it is not", () => {
   }
 });
 
-test("nothing says yes to what was not shown whole", () => {
+test("nothing approves what was not shown completely", () => {
   const cut = { grants: true, edits: true, whole: false };
   for (const key of ["y", "yes", "g", "s", "a", "e"]) assert.equal(chosen(`${key}\r`, cut), "no", key);
   assert.equal(chosen("t\r", cut), "tell");
 });
 
-test("what is pasted answers nothing", () => {
+test("pasted text is not an answer", () => {
   assert.equal(replied({ kind: "paste", text: "y\n" }), undefined);
   assert.equal(replied({ kind: "paste", text: "y" }, "\r"), "no");
 });
 
-test("Ctrl-C is an answer of its own", () => {
+test("Ctrl-C is a separate answer", () => {
   assert.equal(replied("y", { kind: "interrupt" }), "interrupt");
 });
 
-test("keys can be taken back, and arrows are none", () => {
+test("keys can be deleted, and arrow keys are ignored", () => {
   assert.equal(replied("nx\u007F\u007Fy\r"), "yes");
   assert.equal(replied("\u001B[Ay\u001B[D\r"), "yes");
 });

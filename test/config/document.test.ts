@@ -19,7 +19,7 @@ const ACCEPTED: Readonly<Record<string, readonly [text: string, layer: object]>>
     '// mine\n{\n  /* why */ "pids": 64, // because\n  "allow_domains": ["example.org",],\n}\n',
     { pids: 64, allow_domains: ["example.org"] },
   ],
-  "each form of a duration that is named where one is wrong": ['{"timeout": "2h"}', { timeout: 7_200_000 }],
+  "each form of a duration that the error message names": ['{"timeout": "2h"}', { timeout: 7_200_000 }],
   "Windows line ends": ['{\r\n"pids": 64\r\n}\r\n', { pids: 64 }],
   "sizes and durations as numbers and as text": [
     '{"memory": "256m", "timeout": 90}',
@@ -29,9 +29,9 @@ const ACCEPTED: Readonly<Record<string, readonly [text: string, layer: object]>>
     '{"image": null, "cpus": null, "base_url": null, "max_context_tokens": null}',
     { image: null, cpus: null, base_url: null, max_context_tokens: null },
   ],
-  "the other name of max_turns": ['{"max_steps": 7}', { max_turns: 7 }],
-  "half of search": ['{"search": {"store": "qdrant"}}', { search: { store: "qdrant" } }],
-  "a price with its day": [
+  "the alias of max_turns": ['{"max_steps": 7}', { max_turns: 7 }],
+  "a part of search": ['{"search": {"store": "qdrant"}}', { search: { store: "qdrant" } }],
+  "a price with its date": [
     '{"prices": [{"model": "m", "input": 1, "output": 2, "from": "2026-03-01"}]}',
     { prices: [{ model: "m", input: 1, output: 2, from: "2026-03-01" }] },
   ],
@@ -62,9 +62,9 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
   "a text": ['"mode"', ": expected a JSON object, found string"],
   null: ["null", ": expected a JSON object, found null"],
   "an object left open": ['{\n  "pids": 64', ":2:13: close brace expected; expected a JSON object"],
-  "a comma left out": ['{"pids": 64\n "mode": "x"}', ":2:2: comma expected; expected a JSON object"],
-  "a value left out": ['{\n  "pids":\n}', ":3:1: value expected; expected a JSON object"],
-  "a stray word behind": ["{}\noops", ":2:1: invalid symbol; expected a JSON object"],
+  "a missing comma": ['{"pids": 64\n "mode": "x"}', ":2:2: comma expected; expected a JSON object"],
+  "a missing value": ['{\n  "pids":\n}', ":3:1: value expected; expected a JSON object"],
+  "a stray word at the end": ["{}\noops", ":2:1: invalid symbol; expected a JSON object"],
   "two objects": ["{} {}", ":1:4: end of file expected; expected a JSON object"],
   "the same key twice": ['{"pids": 64,\n  "pids": 65}', ":2:3: pids: duplicate key"],
   "the same key twice, once escaped": [
@@ -82,12 +82,12 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
   "a misspelt key": ['{"memroy": "1g"}', ":1:12: memroy: unknown key; did you mean memory?"],
   "a key in capitals": ['{"Mode": "read-only"}', ":1:10: Mode: unknown key; did you mean mode?"],
   "a key with a dash": ['{"chat-model": "m"}', ":1:16: chat-model: unknown key; did you mean chat_model?"],
-  "a misspelt other name": ['{"max_step": 3}', ":1:14: max_step: unknown key; did you mean max_steps?"],
+  "a misspelt alias": ['{"max_step": 3}', ":1:14: max_step: unknown key; did you mean max_steps?"],
   "a key like no other": ['{"sandbox": "off"}', `:1:13: sandbox: unknown key; ${KNOWN}`],
   "an empty key": ['{"": 1}', `:1:6: : unknown key; ${KNOWN}`],
   "the key __proto__": ['{"__proto__": {"mode": "read-only"}}', `:1:15: __proto__: unknown key; ${KNOWN}`],
   "the key constructor": ['{"constructor": {}}', `:1:17: constructor: unknown key; ${KNOWN}`],
-  "a word out of the list": [
+  "a word that is not in the list": [
     '{\n  "mode": "yolo"\n}',
     ':2:11: mode: expected one of read-only, workspace-write, danger-full-access, found "yolo"',
   ],
@@ -108,7 +108,7 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
     '{"cpus": 0}',
     ":1:10: cpus: expected a number of processors from 0.1 to 1024, found 0",
   ],
-  "no size": ['{"memory": "lots"}', `:1:12: memory: ${SIZE}, found "lots"`],
+  "an invalid size": ['{"memory": "lots"}', `:1:12: memory: ${SIZE}, found "lots"`],
   "a size too small": ['{"memory": "1m"}', `:1:12: memory: ${SIZE}, found "1m"`],
   "a negative size": ['{"memory": -1}', `:1:12: memory: ${SIZE}, found -1`],
   "a size in a list": [
@@ -146,11 +146,11 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
     '{"allow_domains": ["*.org"]}',
     ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org: *.org is too broad; use a longer name, as in *.example.org, at character 1, found "*.org"',
   ],
-  "a grant that is too strict to be one": [
+  "a grant with an unknown key": [
     '{"allow_domains": ["a.org", {"host": "b.org", "port": 443}]}',
     ':1:29: allow_domains.1: Unrecognized key: "port", found {"host":"b.org","port":443}',
   ],
-  "a port that there is not": [
+  "a port out of range": [
     '{"allow_domains": [{"host": "b.org", "ports": [443, 0]}]}',
     ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org: "0" is not a port from 1 to 65535, at character 11, found {"host":"b.org","ports":[443,0]}',
   ],
@@ -169,7 +169,7 @@ for (const [name, [text, message]] of Object.entries(REFUSED))
     assert.deepEqual(await refusalOf(() => read(text)), [2, `c.json${message}`]);
   });
 
-test("a value out of range under its other name is reported under that name, where it stands", async () => {
+test("a value out of range under an alias is reported under that alias, with its position", async () => {
   assert.deepEqual(await refusalOf(() => read('{\n  "max_steps": 0\n}')), [
     2,
     "c.json:2:16: max_steps: expected a whole number from 1 to 10000, found 0",
@@ -183,7 +183,7 @@ test("the hint for a key inside search names search's own keys", async () => {
   assert.doesNotMatch(mode, /did you mean mode/);
 });
 
-test("the hint for a key inside a hook or a tool names their keys, and no others", async () => {
+test("the hint for a key inside a hook or a tool names only their keys", async () => {
   const hook = '{"event": "Stop", "command": ["a"], "timout": 1}';
   const [, timeout] = await refusalOf(() => read(`{"hooks": [${hook}]}`));
   assert.match(timeout, /: hooks\.0\.timout: unknown key; did you mean timeout\?$/);
@@ -206,30 +206,30 @@ test("the hint for a key inside a hook or a tool names their keys, and no others
   await read(JSON.stringify({ hooks: [every] }));
 });
 
-test("a key that a row lacks is reported at the row", async () => {
+test("a key missing from a list entry is reported at the entry", async () => {
   assert.deepEqual(await refusalOf(() => read('{\n  "prices": [\n    {"model": "m", "output": 1}]}')), [
     2,
     "c.json:3:5: prices.0.input: expected a price per million tokens, found nothing",
   ]);
 });
 
-test("a file nested too deep to read is refused like any other", async () => {
+test("a file nested too deeply is refused like any other", async () => {
   for (const text of ["[".repeat(50_000), '{"a":'.repeat(50_000)]) {
     const [exit, message] = await refusalOf(() => read(text));
     assert.deepEqual([exit, message.startsWith("c.json")], [2, true]);
   }
 });
 
-test("a long value is shown cut, and says so", async () => {
+test("a long value is shown truncated", async () => {
   const [, message] = await refusalOf(() => read(`{"mode": "${"x".repeat(500)}"}`));
   assert.equal(message.split("found ")[1], `"${"x".repeat(79)}…`);
 });
 
-test("the rules name the settings that have defaults, in the same order", () => {
+test("the rules cover the settings with defaults, in the same order", () => {
   assert.deepEqual(Object.keys(layerSchema.shape), SETTING_KEYS);
 });
 
-test("a check of blanks and comments is none, since it always succeeds", () => {
+test("a check of only blanks and comments is refused, because it always succeeds", () => {
   for (const check of ["   ", "# x", " \n# y\n\t"])
     assert.ok(!layerSchema.safeParse({ check }).success, check);
   for (const check of ["true", "# first\nmake test", "make test # all"])

@@ -20,7 +20,7 @@ const EDITS: Readonly<
   Record<string, readonly [before: string | undefined, key: string, text: string, after: string]>
 > = {
   "into a file that is not there yet": [undefined, "mode", "read-only", '{\n  "mode": "read-only"\n}\n'],
-  "over an older value, comments kept": [
+  "over an older value, keeping comments": [
     '// mine\n{\n  "pids": 64, // few\n  /* a model */ "chat_model": "a",\n}\n',
     "chat_model",
     "b",
@@ -28,20 +28,20 @@ const EDITS: Readonly<
   ],
   "over a value that was bad": ['{"memory": "lots"}', "memory", "1g", '{"memory": "1g"}'],
   "under the name that the file uses": ['{"max_steps": 3}', "max_turns", "4", '{"max_steps": 4}'],
-  "by the other name": ["{}\n", "max_steps", "4", '{\n  "max_turns": 4\n}\n'],
+  "under an alias": ["{}\n", "max_steps", "4", '{\n  "max_turns": 4\n}\n'],
   "one level down": [
     '{\n  "search": {\n    "store": "auto"\n  }\n}\n',
     "search.store",
     "qdrant",
     '{\n  "search": {\n    "store": "qdrant"\n  }\n}\n',
   ],
-  "one level down where nothing was": [
+  "one level down in a missing object": [
     "{}",
     "search.store",
     "qdrant",
     '{\n  "search": {\n    "store": "qdrant"\n  }\n}',
   ],
-  "behind a byte order mark": ['\uFEFF{"pids": 64}', "pids", "65", '\uFEFF{"pids": 65}'],
+  "after a byte order mark": ['\uFEFF{"pids": 64}', "pids", "65", '\uFEFF{"pids": 65}'],
   "as null": ['{"image": "mine"}', "image", "null", '{"image": null}'],
 };
 
@@ -53,7 +53,7 @@ for (const [name, [before, key, text, after]] of Object.entries(EDITS))
     assert.deepEqual(await readdir(path.dirname(place.at(FILE))), ["config.json"]);
   });
 
-test("several settings are written by one replacement, or none of them", async () => {
+test("several settings are written in one replacement, or none of them", async () => {
   await using place = await scratch({ [FILE]: '{"max_steps": 3}' });
   const file = place.at(FILE);
   const { ino } = await stat(file);
@@ -107,13 +107,13 @@ const INSERTIONS: Readonly<Record<string, string>> = {
 };
 
 for (const [before, after] of Object.entries(INSERTIONS))
-  test(`a new key comes below the last: ${JSON.stringify(before)}`, async () => {
+  test(`a new key is added after the last one: ${JSON.stringify(before)}`, async () => {
     await using place = await scratch({ [FILE]: before });
     await setSetting(place.at(FILE), "pids", "64");
     assert.equal(await place.read(FILE), after);
   });
 
-test("a comment behind another key's value stays on that key's line", async () => {
+test("a comment after another key's value stays on that key's line", async () => {
   await using place = await scratch({ [FILE]: '{\n  "mode": "read-only" // until the audit\n}\n' });
   await setSetting(place.at(FILE), "pids", "64");
   const line = (await place.read(FILE)).split("\n").find((text) => text.includes("until the audit"));
@@ -129,24 +129,29 @@ const REFUSED: Readonly<
   "an unknown key": [GOOD, "chat_modle", "m", "chat_modle: unknown key; did you mean chat_model?"],
   "a value out of range": [GOOD, "pids", "1", "pids: expected a whole number from 16 to 4000000, found 1"],
   "a value of the wrong kind": [GOOD, "stream", "perhaps", 'stream: expected true or false, found "perhaps"'],
-  "one half of search that is wrong": [
+  "an invalid part of search": [
     GOOD,
     "search.store",
     "mine",
     'search.store: expected one of auto, qdrant, embedded, found "mine"',
   ],
-  "a good value into a broken file": [
+  "a valid value for a broken file": [
     '{"pids": 64,,}',
     "pids",
     "65",
     "FILE:1:13: property name expected; expected a JSON object",
   ],
-  "a good value into a list": ["[]", "pids", "65", "FILE: expected a JSON object, found array"],
-  "a key that stands twice": ['{"pids": 64, "pids": 65}', "pids", "66", "FILE:1:14: pids: duplicate key"],
+  "a valid value for a file that is a list": [
+    "[]",
+    "pids",
+    "65",
+    "FILE: expected a JSON object, found array",
+  ],
+  "a key that occurs twice": ['{"pids": 64, "pids": 65}', "pids", "66", "FILE:1:14: pids: duplicate key"],
 };
 
 for (const [name, [before, key, text, message]] of Object.entries(REFUSED))
-  test(`${name} is refused and the file stays as it was`, async () => {
+  test(`${name} is refused and the file stays unchanged`, async () => {
     await using place = await scratch({ [FILE]: before });
     const [exit, said] = await refusalOf(() => setSetting(place.at(FILE), key, text));
     const once = said.replace(place.at(FILE), "FILE").replace(/^(\S+: )\1/, "$1");
@@ -162,14 +167,14 @@ const NEIGHBOURS: Readonly<Record<string, string>> = {
 };
 
 for (const [before, message] of Object.entries(NEIGHBOURS)) {
-  test(`a good value beside ${before} is refused and the file stays as it was`, async () => {
+  test(`a valid value next to ${before} is refused and the file stays unchanged`, async () => {
     await using place = await scratch({ [FILE]: before });
     const [exit, said] = await refusalOf(() => setSetting(place.at(FILE), "pids", "65"));
     assert.deepEqual([exit, said.split(": ")[1]], [2, message.split(": ")[1]]);
     assert.equal(await place.read(FILE), before);
   });
 
-  test(`what is wrong beside a new value is reported where it stands on disk: ${before}`, async () => {
+  test(`an error next to a new value is reported with its position on disk: ${before}`, async () => {
     await using place = await scratch({ [FILE]: before });
     const [, said] = await refusalOf(() => setSetting(place.at(FILE), "pids", "65"));
     assert.equal(said.replace(place.at(FILE), "FILE"), message);
@@ -177,19 +182,19 @@ for (const [before, message] of Object.entries(NEIGHBOURS)) {
 }
 
 for (const key of ["__proto__", "constructor", "toString", "search.__proto__", "search.url.x", "", "."])
-  test(`${JSON.stringify(key)} is no setting`, async () => {
+  test(`${JSON.stringify(key)} is not a setting`, async () => {
     const [exit, message] = await refusalOf(() => settingPath(key));
     assert.deepEqual([exit, message.startsWith(`${key}: unknown key; `)], [2, true]);
   });
 
-test("a file that cannot be replaced is reported, and nothing is left beside it", async () => {
+test("a file that cannot be replaced is reported, and nothing is left behind", async () => {
   await using place = await scratch({ harness: "a plain file" });
   const [exit, message] = await refusalOf(() => setSetting(place.at(FILE), "pids", "64"));
   assert.deepEqual([exit, message.startsWith(`${place.at(FILE)}: cannot be written: `)], [2, true]);
   assert.deepEqual(await readdir(place.path), ["harness"]);
 });
 
-test("a folder in the file's place is reported and stays", async () => {
+test("a folder in place of the file is reported and stays", async () => {
   await using place = await scratch();
   await mkdir(place.at(FILE), { recursive: true });
   const [exit, message] = await refusalOf(() => setSetting(place.at(FILE), "pids", "64"));
@@ -197,7 +202,7 @@ test("a folder in the file's place is reported and stays", async () => {
   assert.ok((await stat(place.at(FILE))).isDirectory());
 });
 
-test("a new file may be read by its owner only", async () => {
+test("a new file is readable only by its owner", async () => {
   await using place = await scratch();
   await setSetting(place.at(FILE), "pids", "64");
   const modes = await Promise.all([place.at(FILE), place.at("harness")].map((name) => stat(name)));
@@ -207,14 +212,14 @@ test("a new file may be read by its owner only", async () => {
   );
 });
 
-test("the file is replaced in one step: a reader that has the old one open still sees all of it", async () => {
+test("the file is replaced in one step", async () => {
   await using place = await scratch({ [FILE]: GOOD });
   const before = await stat(place.at(FILE));
   await setSetting(place.at(FILE), "pids", "65");
   assert.notEqual((await stat(place.at(FILE))).ino, before.ino);
 });
 
-test("a file that is a link into someone's dotfiles stays a link, and what it points at is changed", async () => {
+test("a link to a file elsewhere stays a link, and its target is changed", async () => {
   await using place = await scratch({ "dotfiles/harness.json": GOOD, "harness/other": "" });
   await symlink("../dotfiles/harness.json", place.at(FILE));
   await setSetting(place.at(FILE), "pids", "65");
@@ -222,7 +227,7 @@ test("a file that is a link into someone's dotfiles stays a link, and what it po
   assert.equal(await place.read("dotfiles/harness.json"), GOOD.replace("64", "65"));
 });
 
-test("settings written at the same time by one process leave a whole file", async () => {
+test("settings written at the same time by one process leave a complete file", async () => {
   await using place = await scratch({ [FILE]: GOOD });
   const pairs = Array.from({ length: 20 }, (_, index) => String(100 + index));
   await Promise.allSettled(pairs.map((pids) => setSetting(place.at(FILE), "pids", pids)));
@@ -231,7 +236,7 @@ test("settings written at the same time by one process leave a whole file", asyn
   assert.deepEqual(await readdir(path.dirname(place.at(FILE))), ["config.json"]);
 });
 
-test("a write that fails leaves the file as it was and nothing beside it", async () => {
+test("a failed write leaves the file unchanged and no temporary file", async () => {
   await using place = await scratch({ [FILE]: '{"pids": 64}' });
   await symlink("/dev/full", place.at(`${FILE}.${process.pid}.tmp`));
   const [exit, message] = await refusalOf(() => setSetting(place.at(FILE), "pids", "65"));
@@ -240,7 +245,7 @@ test("a write that fails leaves the file as it was and nothing beside it", async
   assert.deepEqual(await readdir(place.at("harness")), ["config.json"]);
 });
 
-test("grants are added to those that the file has, each once, comments kept", async () => {
+test("grants are added to existing ones, each once, and comments are kept", async () => {
   await using place = await scratch({ [FILE]: '{\n  // mine\n  "allow_domains": ["a.org"]\n}\n' });
   await addGrants(place.at(FILE), ["npm", "a.org"]);
   await addGrants(place.at(FILE), ["npm"]);
@@ -253,7 +258,7 @@ test("grants are added to those that the file has, each once, comments kept", as
 const valueOf = (file: string, text: string): unknown =>
   JSON.parse(JSON.stringify(parseConfigDocument(file, text).value));
 
-test("a server of MCP is written beside what is there, replaced by its name, and taken out again", async () => {
+test("an MCP server is added next to existing settings, replaced by name, and removed again", async () => {
   await using place = await scratch({ [FILE]: '{\n  // mine\n  "pids": 64\n}\n' });
   const file = place.at(FILE);
   await addServer(file, "a", { command: ["one"] });
@@ -272,7 +277,7 @@ test("a server of MCP is written beside what is there, replaced by its name, and
   assert.deepEqual(valueOf(file, left), { pids: 64, mcp: { b: { url: "https://b.org" } } });
 });
 
-test("what is no server of MCP is not written", async () => {
+test("an invalid MCP server is not written", async () => {
   await using place = await scratch({ [FILE]: '{"pids": 64}' });
   const [exit, message] = await refusalOf(() =>
     addServer(place.at(FILE), "a", { command: "x", url: "https://a.org" }),
@@ -285,7 +290,7 @@ for (const [key, whole] of [
   ["kubernetes.deadline", "kubernetes"],
   ["web.fetch", "web"],
 ] as const)
-  test(`${key} is told to be a part of what is set as a whole`, async () => {
+  test(`${key} is reported as part of a setting that is set as a whole`, async () => {
     const refusal = await refusalOf(() => settingPath(key));
     assert.deepEqual(refusal, [2, `${key}: ${whole} is a single setting and can only be set as a whole`]);
   });

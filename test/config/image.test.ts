@@ -45,7 +45,7 @@ const OTHERS = [
 ];
 
 for (const image of OTHERS)
-  test(`${JSON.stringify(image)} is no name of an image`, async () => {
+  test(`${JSON.stringify(image)} is not the name of an image`, async () => {
     const [exit, message] = await refusalOf(() => readLayer({ image }, () => "here"));
     assert.equal(exit, 2);
     assert.match(message, /^here: image: expected an image's name such as debian:bookworm/);
@@ -71,7 +71,7 @@ const NO_REPOSITORIES = [
 ];
 
 for (const registry of NO_REPOSITORIES)
-  test(`${registry} is none`, async () => {
+  test(`${registry} is not a repository of a registry`, async () => {
     const [, message] = await refusalOf(() => Promise.resolve(readRegistry(registry)));
     assert.match(message, /kubernetes\.registry.*expected a repository in a registry/);
   });

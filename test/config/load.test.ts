@@ -31,12 +31,12 @@ async function load(place: Scratch, { trusted, env = {}, flags = {} }: Given = {
 
 const BY_DEFAULT = Object.fromEntries(SETTING_KEYS.map((key) => [key, "default"]));
 
-test("with nothing set every value is its default and says so", async () => {
+test("without settings every value is its default and is labelled as such", async () => {
   await using place = await scratch();
   assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
 });
 
-test("each source goes before the ones below it, and each value names its source", async () => {
+test("each source takes precedence over those below it, and each value names its source", async () => {
   await using place = await scratch({
     [OLDER]: '{"pids": 101, "memory": "101m", "timeout": 101, "max_turns": 101, "chat_model": "older"}',
     [USER]: '{"pids": 102, "memory": "102m", "timeout": 102, "max_turns": 102}',
@@ -68,7 +68,7 @@ test("each source goes before the ones below it, and each value names its source
   });
 });
 
-test("of a project that is not trusted what tightens counts, and the rest is named", async () => {
+test("an untrusted project can only tighten settings, and the ignored ones are listed", async () => {
   await using place = await scratch({
     [USER]: '{"pids": 100, "memory": "1g"}',
     [PROJECT]:
@@ -95,7 +95,7 @@ test("of a project that is not trusted what tightens counts, and the rest is nam
   );
 });
 
-test("what only tightens gives way to the environment and to flags", async () => {
+test("a project's tighter setting gives way to the environment and to flags", async () => {
   await using place = await scratch({ [PROJECT]: '{"mode": "read-only", "pids": 50}' });
   const { settings } = await load(place, {
     trusted: false,
@@ -105,7 +105,7 @@ test("what only tightens gives way to the environment and to flags", async () =>
   assert.deepEqual([settings.pids, settings.mode], [60, "danger-full-access"]);
 });
 
-test("a broken file of a project that is not trusted ends nothing, and why it does not count is told", async () => {
+test("a broken file of an untrusted project does not end the run, and its problem is reported", async () => {
   for (const text of ["not JSON", '{"mode": 3}', '{"pids": 20, "novel": 1}', `{"a":${"[".repeat(200_000)}`]) {
     await using place = await scratch({ [PROJECT]: text });
     const { project, ...config } = await load(place, { trusted: false });
@@ -114,13 +114,13 @@ test("a broken file of a project that is not trusted ends nothing, and why it do
   }
 });
 
-test("lists are replaced as a whole, never joined", async () => {
+test("lists are replaced as a whole, never merged", async () => {
   await using place = await scratch({ [USER]: '{"allow_domains": ["a.org", "b.org"]}' });
   const { settings } = await load(place, { env: { HARNESS_ALLOW_DOMAINS: " c.org , d.org ," } });
   assert.deepEqual(settings.allow_domains, ["c.org", "d.org"]);
 });
 
-test("what several files deny is denied together: no project takes anything out, trusted or not", async () => {
+test("deny lists of several files are merged: no project removes an entry, trusted or not", async () => {
   for (const trusted of [true, false]) {
     await using place = await scratch({
       [USER]: '{"deny_domains": ["A.org"], "network_upload": "10m"}',
@@ -132,7 +132,7 @@ test("what several files deny is denied together: no project takes anything out,
   }
 });
 
-test("grants are kept in one form, each once, however they were written", async () => {
+test("grants are normalised and listed once, however they were written", async () => {
   const written = [
     "npm",
     "A.org:443,8443:get,head",
@@ -149,14 +149,14 @@ test("grants are kept in one form, each once, however they were written", async 
   assert.deepEqual((await load(place, { flags })).settings.allow_domains, expected);
 });
 
-test("null takes a value back to what is decided at run time", async () => {
+test("null resets a value to be decided at run time", async () => {
   await using place = await scratch({ [USER]: '{"image": "mine", "cpus": 2}' });
   const { settings, origins } = await load(place, { env: { HARNESS_IMAGE: "null", HARNESS_CPUS: "null" } });
   assert.deepEqual([settings.image, settings.cpus], [null, null]);
   assert.deepEqual([origins["image"], origins["cpus"]], ["HARNESS_IMAGE", "HARNESS_CPUS"]);
 });
 
-test("the parts of search are merged, from files and from the environment", async () => {
+test("the parts of search are merged from files and the environment", async () => {
   await using place = await scratch({ [USER]: '{"search": {"store": "embedded", "shard_number": 3}}' });
   const nodes = ["http://q2:6333", "http://q3:6333"];
   const env = { HARNESS_SEARCH_URL: "http://127.0.0.1:7000", HARNESS_SEARCH_NODES: JSON.stringify(nodes) };
@@ -166,7 +166,7 @@ test("the parts of search are merged, from files and from the environment", asyn
   assert.deepEqual(settings.search, wanted);
 });
 
-test("a node that is no address, too many of them, a shard of nothing and a model of no size are refused with their place", async () => {
+test("invalid search settings are refused with their position", async () => {
   const many = JSON.stringify(Array.from({ length: 17 }, (_, at) => `http://q${at}`));
   for (const [text, says] of [
     [
@@ -186,12 +186,12 @@ test("a node that is no address, too many of them, a shard of nothing and a mode
   }
 });
 
-test("an empty search sets nothing, so its values stay defaults", async () => {
+test("an empty search object sets nothing, so its values stay defaults", async () => {
   await using place = await scratch({ [USER]: '{"search": {}}' });
   assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
 });
 
-test("max_steps in one file and max_turns in another: the stronger file wins", async () => {
+test("with max_steps in one file and max_turns in another, the file of higher precedence wins", async () => {
   await using place = await scratch({ [OLDER]: '{"max_turns": 5}', [USER]: '{"max_steps": 6}' });
   const { settings, origins } = await load(place);
   assert.deepEqual([settings.max_turns, origins["max_turns"]], [6, place.at(USER)]);
@@ -227,7 +227,7 @@ for (const [variable, [key, text, value]] of Object.entries(VARIABLES))
     });
   });
 
-test("a variable of the other name of a setting sets it, where that of its own name does not", async () => {
+test("the variable of an alias sets the setting unless the variable of its main name does", async () => {
   await using place = await scratch();
   for (const [own, turns, by] of [
     [{}, 7, "HARNESS_MAX_STEPS"],
@@ -241,15 +241,15 @@ test("a variable of the other name of a setting sets it, where that of its own n
 const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
 
 const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
-  "a variable that is no size": [
+  "a variable that is not a size": [
     { env: { HARNESS_MEMORY: "lots" } },
     `HARNESS_MEMORY: ${SIZE}, found "lots"`,
   ],
-  "a variable that is no number": [
+  "a variable that is not a number": [
     { env: { HARNESS_PIDS: "many" } },
     'HARNESS_PIDS: expected a whole number from 16 to 4000000, found "many"',
   ],
-  "a variable for one half of search": [
+  "a variable for a part of search": [
     { env: { HARNESS_SEARCH_STORE: "mine" } },
     'HARNESS_SEARCH_STORE: expected one of auto, qdrant, embedded, found "mine"',
   ],
@@ -265,7 +265,7 @@ const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
 };
 
 for (const [name, [given, message]] of Object.entries(REFUSED))
-  test(`${name} ends with exit 2, naming it`, async () => {
+  test(`${name} ends with exit 2 and is named`, async () => {
     await using place = await scratch();
     assert.deepEqual(await refusalOf(() => load(place, given)), [2, message]);
   });
@@ -275,7 +275,7 @@ for (const [file, trusted] of [
   [USER, undefined],
   [PROJECT, true],
 ] as const)
-  test(`a broken ${file} ends with exit 2 and its place, even when all else is set elsewhere`, async () => {
+  test(`a broken ${file} ends with exit 2 and its position, even if everything is set elsewhere`, async () => {
     await using place = await scratch({ [file]: '{\n  "mode": "read-only",,\n}' });
     assert.deepEqual(
       await refusalOf(() => load(place, { ...(trusted && { trusted }), env: { HARNESS_MODE: "read-only" } })),
@@ -283,25 +283,25 @@ for (const [file, trusted] of [
     );
   });
 
-test("a bad value in a weak source is refused though a stronger one is set", async () => {
+test("an invalid value in a weaker source is refused even if a stronger one is set", async () => {
   await using place = await scratch({ [OLDER]: '{"pids": 1}', [USER]: '{"pids": 64}' });
   const [exit, message] = await refusalOf(() => load(place));
   assert.deepEqual([exit, message.startsWith(`${place.at(OLDER)}:1:10: pids:`)], [2, true]);
 });
 
-test("a file that is there but cannot be read ends the run", async () => {
+test("an existing file that cannot be read ends the run", async () => {
   await using place = await scratch();
   await mkdir(place.at(USER), { recursive: true });
   const [exit, message] = await refusalOf(() => load(place));
   assert.deepEqual([exit, message.startsWith(`${place.at(USER)}: cannot be read: EISDIR`)], [2, true]);
 });
 
-test("a config folder that is a plain file counts as absent", async () => {
+test("a config folder that is a plain file counts as missing", async () => {
   await using place = await scratch({ "xdg/harness": "" });
   assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
 });
 
-test("a check that looks like a value of JSON is a command", async () => {
+test("a check that looks like a JSON value is a command", async () => {
   await using place = await scratch();
   for (const text of ["true", "false", "0"]) {
     const { settings } = await load(place, { flags: { "--check": ["check", text] } });

@@ -10,7 +10,7 @@ const DEFAULTS = {
   call_timeout: 60_000,
 };
 
-test("a server is a command in the box, or a url; what is not said has a default", () => {
+test("a server is a command in the box or a url, with defaults for the rest", () => {
   assert.deepEqual(
     mcpServers.parse({
       a: { command: "npx", args: ["-y", "x"] },
@@ -57,19 +57,19 @@ for (const [server, message] of [
   [{ command: "a\0b" }, /NUL|expected a command/],
   [{ command: "a", tools: { only: [] } }, /Unrecognized key/],
 ] as const)
-  test(`is no server: ${JSON.stringify(server)}`, () => {
+  test(`is not a server: ${JSON.stringify(server)}`, () => {
     const read = mcpServers.safeParse({ a: server });
     assert.ok(!read.success);
     assert.match(JSON.stringify(read.error.issues), message);
   });
 
 for (const name of ["", "a__b", "_a", "a b", "a.b", "x".repeat(33), "\u0430"])
-  test(`is no name of a server: ${JSON.stringify(name)}`, () => {
+  test(`is not a server name: ${JSON.stringify(name)}`, () => {
     const read = mcpServers.safeParse({ [name]: { command: "a" } });
     assert.match(read.error?.issues[0]?.message ?? "", /a name such as github/);
   });
 
-test("a file of any agent is read: one bad server spoils no other, and what others write there does no harm", () => {
+test("a file shared with other agents is read: an invalid server does not affect others, and unknown keys are tolerated", () => {
   const { servers, faults } = projectServers({
     mcpServers: {
       good: { command: "a", type: "stdio", disabled: false, alwaysAllow: ["x"], description: "d" },
@@ -84,11 +84,11 @@ test("a file of any agent is read: one bad server spoils no other, and what othe
 });
 
 for (const value of [{}, [], { mcpServers: [] }, null, "x"])
-  test(`holds no servers: ${JSON.stringify(value)}`, () => {
+  test(`contains no servers: ${JSON.stringify(value)}`, () => {
     assert.deepEqual(projectServers(value).faults, ["it contains no servers; expected the key mcpServers"]);
   });
 
-test("a record keeps no value that is written out, only names of variables", () => {
+test("a record keeps only names of variables, no literal values", () => {
   const servers = mcpServers.parse({
     a: { command: "a", env: { A: "secret", B: "${B}" } },
     b: { url: "https://a.org", headers: { Authorization: "Bearer secret" } },

@@ -32,12 +32,12 @@ const PLACES: Readonly<Record<string, readonly [env: Record<string, string>, pla
 };
 
 for (const [name, [env, places]] of Object.entries(PLACES))
-  test(`our files lie ${name}`, () => {
+  test(`our files are ${name}`, () => {
     assert.deepEqual(placesFrom(env), places);
   });
 
 for (const env of [{}, { HOME: "" }, { HOME: "." }, { HOME: "repo" }])
-  test(`with ${JSON.stringify(env)} none of our files lies in the current folder`, () => {
+  test(`with ${JSON.stringify(env)} none of our files is in the current folder`, () => {
     const { home, configFiles, state, cache } = placesFrom(env);
     const relative = [home, ...configFiles, state, cache].filter((place) => !path.isAbsolute(place));
     assert.deepEqual(relative, []);

@@ -14,21 +14,21 @@ const JSON_FILE = "home/.config/harness/policy.json";
 
 const add = (place: Scratch): Promise<string> => addRules({ HOME: place.at("home") }, [RULE]);
 
-test("a first rule makes a private file", async () => {
+test("the first rule creates a private file", async () => {
   await using place = await scratch();
   assert.equal(await add(place), place.at(FILE));
   assert.equal(await place.read(FILE), `# What may run: docs/policy-rules.md\n\n${TOML_RULE}`);
   assert.equal((await stat(place.at(FILE))).mode & 0o777, 0o600);
 });
 
-test("what stands in the file stays as it is", async () => {
+test("existing text in the file stays unchanged", async () => {
   const before = '# mine\n[[rule]]   # odd\n  prefix=["ls"]\ndecision = "deny"\nreason = "x"';
   await using place = await scratch({ [FILE]: before });
   await add(place);
   assert.equal(await place.read(FILE), `${before}\n\n${TOML_RULE}`);
 });
 
-test("in JSON a rule goes to the end of the list, comments kept", async () => {
+test("in JSON a rule is added to the end of the list, and comments are kept", async () => {
   await using place = await scratch({
     [JSON_FILE]:
       '{\n  // mine\n  "rules": [\n    { "prefix": ["ls"], "decision": "deny", "reason": "x" }\n  ]\n}\n',
@@ -51,7 +51,7 @@ test("an empty JSON file gets a list", async () => {
   assert.deepEqual(JSON.parse(await place.read(JSON_FILE)), { rules: [RULE] });
 });
 
-test("a link stays a link, and rights stay as they were", async () => {
+test("a link stays a link, and permissions are kept", async () => {
   await using place = await scratch({ "dotfiles/policy.toml": "", "home/.config/harness/x": "" });
   await chmod(place.at("dotfiles/policy.toml"), 0o640);
   await symlink("../../../dotfiles/policy.toml", place.at(FILE));
@@ -61,7 +61,7 @@ test("a link stays a link, and rights stay as they were", async () => {
   assert.equal((await stat(place.at("dotfiles/policy.toml"))).mode & 0o777, 0o640);
 });
 
-test("a file that would not be read again is left alone", async () => {
+test("a file that would become invalid is left alone", async () => {
   const before = "rule = []\n";
   await using place = await scratch({ [FILE]: before });
   const [exit, message] = await refusalOf(() => add(place));

@@ -19,7 +19,7 @@ const load = async (place: Scratch, trusted?: boolean) =>
 
 const DENY = '[[rule]]\nprefix = ["ls"]\ndecision = "deny"\nreason = "because"\n';
 
-test("rules are read from TOML and from JSON with comments, at each place of settings", async () => {
+test("rules are read from TOML and from JSON with comments, wherever settings are read", async () => {
   for (const [file, text] of [
     [TOML, DENY],
     ["home/.harness/policy.toml", `\uFEFF${DENY.replaceAll("\n", "\r\n")}`],
@@ -42,7 +42,7 @@ test("without a file, or with an empty one, there are no rules", async () => {
   }
 });
 
-test("a trusted project's rules count beside the user's; of another one's only what tightens, in its own words", async () => {
+test("a trusted project's rules are added to the user's, and of an untrusted one only those that tighten", async () => {
   const rules = `${DENY}[[rule]]\n${ALLOW}match = ["frob"]\n`;
   await using place = await scratch({ [TOML]: DENY, [PROJECT]: rules });
   const counted = async (trusted?: boolean) => (await load(place, trusted)).map(({ id }) => id);
@@ -54,7 +54,7 @@ test("a trusted project's rules count beside the user's; of another one's only w
   assert.deepEqual(reasons, ["because", "from the untrusted project: because"]);
 });
 
-test("rules of a project that is not trusted end nothing: with a mistake in them they do not count", async () => {
+test("a mistake in an untrusted project's rules makes them ignored, without an error", async () => {
   const deep = `a = ${"[".repeat(100_000)}`;
   for (const text of ["[[rule]]\n", "x", `${DENY}${DENY}id = "a"\nmatch = ["frob"]\n`, deep]) {
     await using place = await scratch({ [TOML]: DENY, [PROJECT]: text });
@@ -65,14 +65,14 @@ test("rules of a project that is not trusted end nothing: with a mistake in them
   }
 });
 
-test("examples hold wherever the rules are", async () => {
+test("examples of rules are checked independently of the workspace", async () => {
   const text =
     '[[rule]]\neffect = "read"\npath = "~/notes/**"\ndecision = "allow"\nreason = "x"\nmatch = ["cat ~/notes/a"]\n';
   await using place = await scratch({ [TOML]: text });
   assert.equal((await load(place)).length, 1);
 });
 
-test("two files of rules are a mistake", async () => {
+test("two rule files in one place are an error", async () => {
   await using place = await scratch({ [TOML]: DENY, "home/.harness/policy.json": "{}" });
   assert.deepEqual(await refusalOf(() => load(place)), [
     2,
@@ -134,12 +134,12 @@ const MISTAKES: readonly (readonly [file: string, text: string, where: string, m
 ];
 
 for (const [file, text, where, message] of MISTAKES)
-  test(`${message}: the file and the line are named`, async () => {
+  test(`${message}: the file and line are named`, async () => {
     await using place = await scratch({ [file]: text });
     assert.deepEqual(await refusalOf(() => load(place)), [2, `${place.at(file)}${where}: ${message}`]);
   });
 
-test("a mistake in a trusted project's rules ends the command, with file and line", async () => {
+test("a mistake in a trusted project's rules ends the command with file and line", async () => {
   await using place = await scratch({ [PROJECT]: `[[rule]]\n${ALLOW}` });
   assert.deepEqual(await refusalOf(() => load(place, true)), [
     2,

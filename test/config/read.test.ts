@@ -7,12 +7,12 @@ import { readConfigText } from "../../src/config/load-config.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-test("a file is read as it stands, with its byte order mark", async () => {
+test("a file is read unchanged, with its byte order mark", async () => {
   await using place = await scratch({ "config.json": "\uFEFF{}\r\n" });
   assert.equal(await readConfigText(place.at("config.json")), "\uFEFF{}\r\n");
 });
 
-test("a file that is not there is undefined", async () => {
+test("a missing file is undefined", async () => {
   await using place = await scratch({ file: "" });
   assert.deepEqual(
     [await readConfigText(place.at("none")), await readConfigText(place.at("file/none"))],
@@ -20,7 +20,7 @@ test("a file that is not there is undefined", async () => {
   );
 });
 
-test("a pipe that nobody writes to is refused at once", { timeout: 5000 }, async () => {
+test("a pipe without a writer is refused at once", { timeout: 5000 }, async () => {
   await using place = await scratch();
   const file = place.at("config.json");
   await promisify(execFile)("mkfifo", [file]);
@@ -30,7 +30,7 @@ test("a pipe that nobody writes to is refused at once", { timeout: 5000 }, async
   ]);
 });
 
-test("a link to a device without an end is refused", async () => {
+test("a link to an endless device is refused", async () => {
   await using place = await scratch();
   const file = place.at("config.json");
   await symlink("/dev/zero", file);
@@ -40,7 +40,7 @@ test("a link to a device without an end is refused", async () => {
   ]);
 });
 
-test("a file of 1 MiB is read, one of a byte more is refused", async () => {
+test("a file of 1 MiB is read, one that is a byte longer is refused", async () => {
   await using place = await scratch();
   const file = await place.write("config.json", " ".repeat(2 ** 20));
   assert.equal((await readConfigText(file))?.length, 2 ** 20);
@@ -51,7 +51,7 @@ test("a file of 1 MiB is read, one of a byte more is refused", async () => {
   ]);
 });
 
-test("bytes that are no UTF-8 are refused, so that none is lost when a setting is written", async () => {
+test("bytes that are not UTF-8 are refused, so that none is lost when a setting is written", async () => {
   await using place = await scratch();
   const file = place.at("config.json");
   await writeFile(file, Buffer.from('{"chat_model": "caf\u00E9"}', "latin1"));

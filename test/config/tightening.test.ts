@@ -228,13 +228,13 @@ const CHANGES: Readonly<
   capabilities: { loosen: [[[], [{ prefix: "m", context: 512 }]]] },
 };
 
-test("every setting has a direction, and is tried here", () => {
+test("every setting has a direction and is tested here", () => {
   assert.deepEqual(new Set<string>(Object.keys(DIRECTIONS)), new Set(SETTING_KEYS));
   assert.deepEqual(new Set<string>(Object.keys(CHANGES)), new Set(SETTING_KEYS));
 });
 
 for (const key of SETTING_KEYS)
-  test(`${key}: what tightens, what loosens, and what is the same`, () => {
+  test(`${key}: which changes tighten, which loosen, and which are equal`, () => {
     const { tighten = [], loosen } = CHANGES[key];
     assert.equal(tighten.length > 0, DIRECTIONS[key].by !== "never");
     for (const [from, to] of tighten)

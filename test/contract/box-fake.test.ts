@@ -24,7 +24,7 @@ const greet: FakeCommand = async ({ out, words }) => {
   return 5;
 };
 
-test("a scripted sandbox starts scripted boxes, and keeps what they were asked", async () => {
+test("a scripted sandbox starts scripted boxes, which record their requests", async () => {
   await using box = await fakeSandbox({ commands: { greet } }).start({ workspace: "/w", mode: "read-only" });
   const { exit_code, stdout } = await box.exec(asking(["greet", "you"]), NEVER);
   assert.deepEqual([box.workspace, exit_code, text(stdout.head)], ["/w", 5, "hello you"]);

@@ -93,7 +93,7 @@ boxContract(
   { skip, copies: true },
 );
 
-test("no pod has full access, and none is asked for", async () => {
+test("a pod with full access is refused before the cluster is contacted", async () => {
   await using place = await scratch({
     config: JSON.stringify({
       "current-context": "c",

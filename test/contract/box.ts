@@ -15,7 +15,7 @@ export function boxContract(
   { skip = false, copies = false }: { readonly skip?: string | false; readonly copies?: boolean } = {},
 ): void {
   const of = (what: string): string => `${name}: ${what}`;
-  describe(`${name}: commands that leave it as it was, in one box`, () => {
+  describe(`${name}: commands that leave the box unchanged, in one box`, () => {
     const suite = { open: opensOnce(open), of, skip, copies };
     execCases(suite);
     outputCases(suite);

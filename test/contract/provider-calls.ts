@@ -15,17 +15,21 @@ export function callCases(add: Add): void {
 }
 
 function goodCalls(add: Add): void {
-  add("one call is a call with an id", { scenario: { replies: [{ parts: [LOOK] }] } }, async ({ ask }) => {
-    const { message, stop, malformed } = finished(await ask());
-    const [made] = message.calls;
-    assert.ok(made !== undefined && made.id !== "");
-    assert.deepEqual(message, {
-      role: "assistant",
-      text: "",
-      calls: [{ id: made.id, name: "list_dir", args: { path: "src" } }],
-    });
-    assert.deepEqual([stop, malformed], ["calls", []]);
-  });
+  add(
+    "a single call is returned with an id",
+    { scenario: { replies: [{ parts: [LOOK] }] } },
+    async ({ ask }) => {
+      const { message, stop, malformed } = finished(await ask());
+      const [made] = message.calls;
+      assert.ok(made !== undefined && made.id !== "");
+      assert.deepEqual(message, {
+        role: "assistant",
+        text: "",
+        calls: [{ id: made.id, name: "list_dir", args: { path: "src" } }],
+      });
+      assert.deepEqual([stop, malformed], ["calls", []]);
+    },
+  );
 
   add(
     "a text before calls is kept, and the calls keep their order",
@@ -46,13 +50,13 @@ function goodCalls(add: Add): void {
 
   for (const slice of [1, 2, 3, 7])
     add(
-      `a call in pieces of ${slice}, cut inside characters and JSON, is put together`,
+      `a call in pieces of ${slice}, split inside characters and JSON, is assembled`,
       { scenario: { replies: [{ parts: [call("write_file", JSON.stringify(HARD))], slice }] } },
       async ({ ask }) => assert.deepEqual(calls(await ask()), [{ name: "write_file", args: HARD }]),
     );
 
   add(
-    "ids that are given twice are made different",
+    "duplicate ids are made unique",
     {
       scenario: {
         replies: [{ parts: [call("list_dir", '{"path":"a"}', "x"), call("list_dir", '{"path":"b"}', "x")] }],
@@ -73,13 +77,13 @@ function goodCalls(add: Add): void {
   );
 
   add(
-    "a name is understood in another spelling",
+    "a tool name in another spelling is recognised",
     { scenario: { replies: [{ parts: [call("functions.ListDir:0", '{"path":"src"}')] }] } },
     async ({ ask }) => assert.deepEqual(calls(await ask()), [{ name: "list_dir", args: { path: "src" } }]),
   );
 
   add(
-    "a call that is written into the text is a call",
+    "a call written as text counts as a call",
     {
       scenario: {
         replies: [
@@ -118,23 +122,23 @@ function badCalls(add: Add): void {
       },
     );
 
-  malformed("a list is no object of arguments", call("read_file", '["a"]'), /object/);
-  malformed("a number is no object of arguments", call("read_file", "7"), /object/);
+  malformed("a list is not an object of arguments", call("read_file", '["a"]'), /object/);
+  malformed("a number is not an object of arguments", call("read_file", "7"), /object/);
   malformed("a tool that was not offered is not called", call("launch", "{}"), /launch/);
   malformed(
-    "a key that is given twice has two readings",
+    "a duplicate key is ambiguous",
     call("read_file", '{"path":"a","path":"b"}'),
     /path/,
     "argument text",
   );
   malformed(
-    "arguments that were cut are not run",
+    "truncated arguments are not run",
     call("write_file", '{"path":"a","content":"half of'),
     /cut/,
     "argument text",
   );
   malformed(
-    "arguments that are no JSON are not run",
+    "arguments that are not JSON are not run",
     call("write_file", "{path: 'a'}"),
     /JSON/,
     "argument text",

@@ -8,7 +8,7 @@ const GOOD = { parts: [HELLO] } as const;
 /** Faults inside a reply that began well. */
 export function faultCases(add: Add): void {
   add(
-    "a stream that is cut after something was shown fails, and is not asked again",
+    "a stream that breaks off after something was shown fails and is not retried",
     { scenario: { replies: [{ parts: [HELLO], ends: "cut" }, GOOD] } },
     async ({ ask, opened }) => {
       const answer = await ask();
@@ -19,7 +19,7 @@ export function faultCases(add: Add): void {
   );
 
   add(
-    "a stream that is cut before anything was shown is asked again",
+    "a stream that breaks off before anything was shown is retried",
     { scenario: { replies: [{ parts: [], ends: "cut" }, GOOD] } },
     async ({ ask }) => {
       const answer = await ask();
@@ -30,7 +30,7 @@ export function faultCases(add: Add): void {
   );
 
   add(
-    "a call that was cut with its stream is not run",
+    "a call cut off with its stream is not run",
     {
       scenario: {
         replies: [{ parts: [{ type: "call", name: "list_dir", args: '{"path":"src"}' }], ends: "cut" }],
@@ -50,7 +50,7 @@ export function faultCases(add: Add): void {
     );
 
   add(
-    "an error inside of the stream is a failure in the server's words",
+    "an error inside the stream is a failure in the server's words",
     { scenario: { replies: [{ parts: [HELLO, { type: "error", message: "the llama fell over" }] }] } },
     async ({ ask }) => {
       const { failure } = failed(await ask());
@@ -60,7 +60,7 @@ export function faultCases(add: Add): void {
   );
 
   add(
-    "an empty reply is asked for once more, in another way",
+    "an empty reply is requested once more with a different request",
     { scenario: { replies: [{ parts: [], usage: { prompt: 50, completion: 30 } }, GOOD] } },
     async ({ ask, opened }) => {
       const answer = await ask();
@@ -73,7 +73,7 @@ export function faultCases(add: Add): void {
   );
 
   add(
-    "a reply of thoughts alone is empty",
+    "a reply with only thinking is empty",
     { scenario: { replies: [{ parts: [{ type: "thinking", text: "Hm." }] }, GOOD] }, needs: "thinking" },
     async ({ ask }) => assert.equal(finished(await ask()).message.text, "Hello"),
   );
@@ -88,7 +88,7 @@ export function faultCases(add: Add): void {
   );
 
   add(
-    "a model that takes no tools finds them in its prompt, from then on",
+    "a model that does not accept tools gets them in its prompt from then on",
     {
       scenario: {
         replies: [

@@ -27,7 +27,7 @@ const prefixOf = (body: string): string => body.slice(body.indexOf('"messages"')
 
 export function heldCases(add: Add): void {
   add(
-    "a request that may be held, of a model that calls well, is the same as one that may not",
+    "a request that may be constrained is the same as any other while the model calls well",
     { scenario: { replies: [says("Good.")] } },
     async ({ ask, opened }) => {
       await ask();
@@ -38,7 +38,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "a held request carries the schema where the API has one, and never changes what was sent before",
+    "a constrained request carries the schema where the API has one, and never changes what was sent before",
     { scenario: { replies: [says("Good.")] } },
     async ({ ask, opened }) => {
       await ask();
@@ -53,7 +53,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "a held call is a call, and nothing of it is shown",
+    "a constrained call is returned as a call, and its text is not shown",
     { scenario: { replies: [CALL] }, needs: "hold" },
     async ({ ask }) => {
       const answer = await ask(NOW);
@@ -63,7 +63,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "a held answer is shown as it comes, without its JSON",
+    "a constrained answer is streamed without its JSON",
     { scenario: { replies: [{ parts: ANSWER.map((text) => ({ type: "text", text })) }] }, needs: "hold" },
     async ({ ask }) => {
       const answer = await ask(NOW);
@@ -74,7 +74,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "a held reply that is no such object is read as any other",
+    "a constrained reply that is not such an object is parsed like any other",
     {
       scenario: {
         replies: [says(`I look.\n<tool_call>{"name": "list_dir", "arguments": {"path": "src"}}</tool_call>`)],
@@ -88,7 +88,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "a held call that is cut is malformed",
+    "a truncated constrained call is malformed",
     {
       scenario: { replies: [{ ...says('{"tool": "list_dir", "arguments": {"path": "sr'), stop: "length" }] },
       needs: "hold",
@@ -100,7 +100,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "what may not be called is left out of the schema, and what is there may be chosen from",
+    "excluded tools are left out of the schema, and known paths may be chosen from",
     { scenario: { replies: [CALL] }, needs: "hold" },
     async ({ ask, opened }) => {
       await ask({ hold: { now: true, without: ["list_dir"], paths: ["a.ts", "ö.ts"] } });
@@ -113,7 +113,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "a server that takes no schema is asked again without, and not once more with one",
+    "a server that refuses a schema is asked again without one, and never again with one",
     { scenario: { replies: [{ refuses: "no_schema" }, says("Good.")] }, needs: "hold" },
     async ({ ask, opened }) => {
       const answer = await ask(NOW);
@@ -131,7 +131,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "after two replies in a row without a call that can be run, replies are held, and it is said",
+    "after two replies in a row without a valid call, replies are constrained, with a notice",
     {
       scenario: {
         replies: [says('{"name": "fix_all", "arguments": {}}'), says("<tool_call>{"), CALL],
@@ -158,7 +158,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "an empty reply is asked for once more, held",
+    "an empty reply is requested once more, constrained",
     { scenario: { replies: [{ parts: [] }, CALL] }, needs: "hold" },
     async ({ ask, opened }) => {
       const answer = await ask({ hold: {} });
@@ -171,7 +171,7 @@ export function heldCases(add: Add): void {
   );
 
   add(
-    "what has to fit a format of its own is not held to calls",
+    "a request with its own format is not constrained to calls",
     { scenario: { replies: [says("{}")] }, needs: "hold" },
     async ({ ask, opened }) => {
       await ask({ ...NOW, format: { type: "object" } });

@@ -15,13 +15,13 @@ export function limitCases(add: Add): void {
 
 function timeCases(add: Add): void {
   add(
-    "a slow beginning is waited for",
+    "a slow first piece is waited for",
     { scenario: { replies: [{ parts: [pause(150), HELLO, pause(150), HELLO] }] } },
     async ({ ask }) => assert.equal(finished(await ask()).message.text, "HelloHello"),
   );
 
   add(
-    "a beginning that does not come is a timeout",
+    "a missing first piece is a timeout",
     { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 2000 } },
     async ({ ask, opened }) => {
       const { failure } = failed(await ask());
@@ -33,7 +33,7 @@ function timeCases(add: Add): void {
   );
 
   add(
-    "a stream that stops moving is a timeout",
+    "a stalled stream is a timeout",
     { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] }, limits: { idleMs: 500 } },
     async ({ ask, opened }) => {
       const answer = await ask();
@@ -46,7 +46,7 @@ function timeCases(add: Add): void {
 function sizeCases(add: Add): void {
   const bounds = { characters: 64 * 1024, events: 2000 };
   add(
-    "a model that never stops is stopped, and what it said is no reply",
+    "an endless reply is cut off and is a failure",
     {
       scenario: { replies: [{ parts: [{ type: "text", text: "more and " }], ends: "endless" }] },
       limits: bounds,
@@ -60,7 +60,7 @@ function sizeCases(add: Add): void {
   );
 
   add(
-    "a model that thinks for ever has said nothing",
+    "an endless reply with only thinking is empty",
     {
       scenario: { replies: [{ parts: [{ type: "thinking", text: "more and " }], ends: "endless" }] },
       limits: bounds,
@@ -72,7 +72,7 @@ function sizeCases(add: Add): void {
 
 function cancelCases(add: Add): void {
   add(
-    "who cancels before is not asked for",
+    "a request cancelled beforehand is never sent",
     { scenario: { replies: [{ parts: [HELLO] }] } },
     async ({ ask, opened }) => {
       const { failure, usage } = failed(await ask({}, AbortSignal.abort()));
@@ -81,7 +81,7 @@ function cancelCases(add: Add): void {
   );
 
   add(
-    "who cancels while it streams is done at once, and the server is left",
+    "cancelling a running stream ends it at once and closes the connection",
     { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] } },
     async (talk) => {
       const answer = await cancelled(talk, ({ type }) => type === "text");
@@ -91,7 +91,7 @@ function cancelCases(add: Add): void {
   );
 
   add(
-    "who cancels before the first word is done at once",
+    "cancelling before the first piece ends the request at once",
     { scenario: { replies: [{ parts: [], ends: "silent" }] } },
     async (talk) => {
       const abort = new AbortController();
@@ -104,7 +104,7 @@ function cancelCases(add: Add): void {
   );
 
   add(
-    "who cancels while it waits to ask again is done at once",
+    "cancelling while waiting for a retry ends the request at once",
     { scenario: { replies: [{ refuses: "server" }] } },
     async (talk) => {
       const answer = await cancelled(talk, ({ type }) => type === "waiting");

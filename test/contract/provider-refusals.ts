@@ -9,7 +9,7 @@ const GOOD = { parts: [{ type: "text", text: "Hello" }] } as const;
 /** Failures before a reply began. */
 export function refusalCases(add: Add): void {
   add(
-    "a server that is busy is asked again when it said",
+    "a busy server is asked again at the time it names",
     { scenario: { replies: [{ refuses: "rate_limited", retryAfter: 7 }, GOOD] } },
     async ({ ask }) => {
       const answer = await ask();
@@ -23,7 +23,7 @@ export function refusalCases(add: Add): void {
   );
 
   add(
-    "a server that wants an hour is not waited for",
+    "a server that asks for a wait of an hour is given up",
     { scenario: { replies: [{ refuses: "rate_limited", retryAfter: 3600 }] } },
     async ({ ask, opened }) => {
       const { failure } = failed(await ask());
@@ -34,7 +34,7 @@ export function refusalCases(add: Add): void {
   );
 
   add(
-    "a server that fails once is asked again",
+    "a server that fails once is retried",
     { scenario: { replies: [{ refuses: "server" }, GOOD] } },
     async ({ ask }) => {
       const answer = await ask();
@@ -44,7 +44,7 @@ export function refusalCases(add: Add): void {
   );
 
   add(
-    "a server that fails for ever is given up",
+    "a server that keeps failing is given up",
     { scenario: { replies: [{ refuses: "server", says: "no luck today" }] } },
     async ({ ask, opened }) => {
       const { failure, usage } = failed(await ask());
@@ -62,9 +62,9 @@ export function refusalCases(add: Add): void {
       assert.notEqual(failure.remedy, "");
       assert.equal(opened.asked().length, 1);
     });
-  once("a key that is wrong is told without the key", { refuses: "unauthorised", says: KEY }, "unauthorised");
-  once("a model that is not there is told", { refuses: "no_model" }, "no_model");
-  once("a prompt that is too long is told", { refuses: "too_long" }, "too_long");
+  once("a wrong key is reported without showing it", { refuses: "unauthorised", says: KEY }, "unauthorised");
+  once("a missing model is reported", { refuses: "no_model" }, "no_model");
+  once("a prompt that is too long is reported", { refuses: "too_long" }, "too_long");
 
   add(
     "an error in place of a reply is a failure, whatever the status",
@@ -77,7 +77,7 @@ export function refusalCases(add: Add): void {
   );
 
   add(
-    "nobody at the address is told",
+    "an unreachable address is reported",
     { scenario: { replies: [{ refuses: "unreachable" }] } },
     async ({ ask }) => {
       const { failure } = failed(await ask());

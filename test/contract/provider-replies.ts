@@ -10,7 +10,7 @@ export function replyCases(add: Add): void {
   const more = { type: "text", text: "wörld 🙂\n" } as const;
 
   add(
-    "a text comes piece by piece, and ends as the message; space at its ends is no text",
+    "a text arrives in pieces and ends as the message, without surrounding blanks",
     { scenario: { replies: [{ parts: [text, more], usage: { prompt: 120, completion: 5 } }] } },
     async ({ ask }) => {
       const answer = await ask();
@@ -27,7 +27,7 @@ export function replyCases(add: Add): void {
   );
 
   add(
-    "what the server does not count is unknown, not zero",
+    "a missing token count is unknown, not zero",
     { scenario: { replies: [{ parts: [text] }] } },
     async ({ ask }) => {
       const { requests, prompt_tokens, completion_tokens, cost } = finished(await ask()).usage;
@@ -36,7 +36,7 @@ export function replyCases(add: Add): void {
   );
 
   add(
-    "thinking stands apart from the text",
+    "thinking is kept separate from the text",
     { scenario: { replies: [{ parts: [{ type: "thinking", text: "Hm. " }, text] }] }, needs: "thinking" },
     async ({ ask }) => {
       const { message } = finished(await ask());
@@ -45,20 +45,20 @@ export function replyCases(add: Add): void {
   );
 
   add(
-    "a reply that the model's limit ended says so",
+    "a reply that ended at the model's limit says so",
     { scenario: { replies: [{ parts: [text], stop: "length" }] } },
     async ({ ask }) => assert.equal(finished(await ask()).stop, "length"),
   );
 
   for (const slice of [1, 2, 3, 7])
     add(
-      `pieces of ${slice} bytes, cut inside characters, join to what was said`,
+      `pieces of ${slice} bytes, split inside characters, are joined correctly`,
       { scenario: { replies: [{ parts: [text, more], slice }] } },
       async ({ ask }) => assert.equal((await ask()).text, "Hello, wörld 🙂"),
     );
 
   add(
-    "ten megabytes in one piece are a text like others",
+    "ten megabytes in one piece are a valid text",
     {
       scenario: { replies: [{ parts: [{ type: "text", text: "0123456789abcdef".repeat(10 * 2 ** 16) }] }] },
       limits: { firstMs: 10_000 },
@@ -67,13 +67,13 @@ export function replyCases(add: Add): void {
   );
 
   add(
-    "bytes that are no UTF-8 become a sign for that, and the rest is kept",
+    "bytes that are not UTF-8 become a replacement character, and the rest is kept",
     { scenario: { replies: [{ parts: [{ type: "text", text: `a${NO_UTF8}b` }] }] } },
     async ({ ask }) => assert.equal((await ask()).text, "a\u{FFFD}b"),
   );
 
   add(
-    "the whole history is sent, in its order, with every tool",
+    "the whole history is sent in order, with every tool",
     { scenario: { replies: [{ parts: [text] }] } },
     async ({ ask, opened }) => {
       await ask();
@@ -92,7 +92,7 @@ export function replyCases(add: Add): void {
   );
 
   add(
-    "the same request is the same bytes again",
+    "the same request produces the same bytes",
     { scenario: { replies: [{ parts: [text] }] } },
     async ({ ask, opened }) => {
       await ask();

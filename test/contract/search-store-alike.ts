@@ -49,21 +49,26 @@ async function fillStore(store: SearchStore, signal: AbortSignal): Promise<void>
 }
 
 export function alikeCases(add: AddSearch): void {
-  add("the same questions have the same answers in the same order as in any store", async (context) => {
-    const { store, signal } = context;
-    await using place = await scratch();
-    await using embedded = openEmbeddedStore(place.at("index"), MODELLED);
-    await fillStore(store, signal);
-    await fillStore(embedded, signal);
-    let found = 0;
-    for (const text of QUESTIONS)
-      for (const vector of [null, vectorOf(text)]) {
-        const asked = { text, vector, limit: 10 };
-        const here = (await answersIn(embedded, asked, signal)).map(({ path, start }) => `${path}:${start}`);
-        const there = (await answersIn(store, asked, signal)).map(({ path, start }) => `${path}:${start}`);
-        assert.deepEqual(there, here, `${text}, ${vector === null ? "words" : "vectors"}`);
-        found += here.length;
-      }
-    assert.ok(found > QUESTIONS.length * 10, `${found}`);
-  });
+  add(
+    "the same queries give the same results in the same order as in the embedded store",
+    async (context) => {
+      const { store, signal } = context;
+      await using place = await scratch();
+      await using embedded = openEmbeddedStore(place.at("index"), MODELLED);
+      await fillStore(store, signal);
+      await fillStore(embedded, signal);
+      let found = 0;
+      for (const text of QUESTIONS)
+        for (const vector of [null, vectorOf(text)]) {
+          const asked = { text, vector, limit: 10 };
+          const here = (await answersIn(embedded, asked, signal)).map(
+            ({ path, start }) => `${path}:${start}`,
+          );
+          const there = (await answersIn(store, asked, signal)).map(({ path, start }) => `${path}:${start}`);
+          assert.deepEqual(there, here, `${text}, ${vector === null ? "words" : "vectors"}`);
+          found += here.length;
+        }
+      assert.ok(found > QUESTIONS.length * 10, `${found}`);
+    },
+  );
 }

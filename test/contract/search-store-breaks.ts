@@ -38,7 +38,7 @@ export async function assertWhole(
 }
 
 export function breakCases(add: AddSearch): void {
-  add("who has given up before is told so, and nothing is changed", async ({ store, signal }) => {
+  add("a call cancelled beforehand is rejected and changes nothing", async ({ store, signal }) => {
     await store.put([file("a.ts", ["alpha"])], signal);
     const gone = AbortSignal.abort();
     const [whole] = versionOf("first");
@@ -58,26 +58,29 @@ export function breakCases(add: AddSearch): void {
   });
 
   for (const turns of [0, 1, 3, 10, 40])
-    add(`broken off after ${turns} turns, a file is whole or not held; put again mends`, async (context) => {
-      const { store, signal } = context;
-      const [first, second] = [versionOf("first"), versionOf("second")];
-      await store.put(first, signal);
-      const leave = new AbortController();
-      const putting = store.put(second, leave.signal).then(
-        () => "done",
-        () => "broken off",
-      );
-      for (let turned = 0; turned < turns; turned += 1) await turn();
-      leave.abort();
-      await putting;
-      await assertWhole(store, [first, second]);
-      await store.put(second, signal);
-      assert.equal(await assertWhole(store, [second]), 60);
-      assert.deepEqual(await store.counts(signal), { files: 60, chunks: 480, embedded: 0 });
-      assert.deepEqual(await byWords(store, "first", 500), []);
-    });
+    add(
+      `after a put is interrupted at turn ${turns} each file is complete or missing, and another put repairs it`,
+      async (context) => {
+        const { store, signal } = context;
+        const [first, second] = [versionOf("first"), versionOf("second")];
+        await store.put(first, signal);
+        const leave = new AbortController();
+        const putting = store.put(second, leave.signal).then(
+          () => "done",
+          () => "broken off",
+        );
+        for (let turned = 0; turned < turns; turned += 1) await turn();
+        leave.abort();
+        await putting;
+        await assertWhole(store, [first, second]);
+        await store.put(second, signal);
+        assert.equal(await assertWhole(store, [second]), 60);
+        assert.deepEqual(await store.counts(signal), { files: 60, chunks: 480, embedded: 0 });
+        assert.deepEqual(await byWords(store, "first", 500), []);
+      },
+    );
 
-  add("puts and questions at the same time do each other no harm", async ({ store, signal }) => {
+  add("concurrent writes and queries do not disturb each other", async ({ store, signal }) => {
     const files = versionOf("first");
     const parts = [files.slice(0, 20), files.slice(20, 40), files.slice(40)];
     const asking = Array.from({ length: 10 }, () =>

@@ -12,26 +12,23 @@ export function fileCases(add: AddSearch): void {
 }
 
 function putCases(add: AddSearch): void {
-  add(
-    "an index that nothing was put into holds nothing, and asking is no error",
-    async ({ store, signal }) => {
-      assert.deepEqual(await store.counts(signal), NOTHING);
-      assert.deepEqual([...(await store.held(signal))], []);
-      assert.deepEqual(await store.unembedded(10, signal), []);
-      assert.deepEqual(await byWords(store, "anything"), []);
-      await store.remove(["src/nowhere.ts"], signal);
-      await store.clear(signal);
-    },
-  );
+  add("a new index is empty, and queries on it succeed", async ({ store, signal }) => {
+    assert.deepEqual(await store.counts(signal), NOTHING);
+    assert.deepEqual([...(await store.held(signal))], []);
+    assert.deepEqual(await store.unembedded(10, signal), []);
+    assert.deepEqual(await byWords(store, "anything"), []);
+    await store.remove(["src/nowhere.ts"], signal);
+    await store.clear(signal);
+  });
 
-  add("nothing to put, to remove, to embed is nothing done", async ({ store, signal }) => {
+  add("putting, removing or embedding nothing changes nothing", async ({ store, signal }) => {
     await store.put([], signal);
     await store.remove([], signal);
     await store.embed(new Map(), signal);
     assert.deepEqual(await store.counts(signal), NOTHING);
   });
 
-  add("what was put is held by its hash, and comes back as it was", async ({ store, signal }) => {
+  add("a stored file is listed by its hash and returned as it was", async ({ store, signal }) => {
     const method = chunk("src/a b.ts", 3, 'close(): void {\n\t"quoted" \\ \u0001 ünïcode 😀 }', {
       end: 4,
       kind: "method",
@@ -49,7 +46,7 @@ function putCases(add: AddSearch): void {
     );
   });
 
-  add("chunks that are alike in all, down to the id, are no reason not to hold the file", async (context) => {
+  add("identical chunks with the same id are accepted", async (context) => {
     const { store, signal } = context;
     const part = chunk("min.js", 1, "alike");
     await store.put([{ path: "min.js", hash: sha256("x"), chunks: [part, part] }], signal);
@@ -57,7 +54,7 @@ function putCases(add: AddSearch): void {
     assert.deepEqual(new Set(textsOf(await byWords(store, "alike"))), new Set(["alike"]));
   });
 
-  add("a file without chunks is held too", async ({ store, signal }) => {
+  add("a file without chunks is listed too", async ({ store, signal }) => {
     await store.put([file("empty.txt", []), file("a.ts", ["one"])], signal);
     assert.deepEqual(
       await store.held(signal),
@@ -69,7 +66,7 @@ function putCases(add: AddSearch): void {
     assert.deepEqual(await store.counts(signal), { files: 2, chunks: 1, embedded: 0 });
   });
 
-  add("paths are told apart to the letter", async ({ store, signal }) => {
+  add("paths are distinguished character by character", async ({ store, signal }) => {
     const paths = [
       "a",
       "A",
@@ -97,7 +94,7 @@ function putCases(add: AddSearch): void {
 }
 
 function replaceCases(add: AddSearch): void {
-  add("what is put stands instead of all that was held of the path", async ({ store, signal }) => {
+  add("putting a file replaces everything stored for its path", async ({ store, signal }) => {
     await store.put([file("a.ts", ["alpha", "beta", "gamma"]), file("b.ts", ["delta"])], signal);
     await store.put([file("a.ts", ["alpha", "epsilon"])], signal);
     assert.equal((await store.held(signal)).get("a.ts"), sha256("alpha\nepsilon"));
@@ -107,7 +104,7 @@ function replaceCases(add: AddSearch): void {
       assert.deepEqual(textsOf(await byWords(store, there)), [there]);
   });
 
-  add("the same put again changes nothing", async ({ store, signal }) => {
+  add("putting the same file again changes nothing", async ({ store, signal }) => {
     const files = [file("a.ts", ["alpha", "beta"]), file("empty", [])];
     await store.put(files, signal);
     await store.put(files, signal);
@@ -115,23 +112,20 @@ function replaceCases(add: AddSearch): void {
     assert.equal((await store.held(signal)).size, 2);
   });
 
-  add(
-    "a file that became empty, and one that became documentation, are only what they became",
-    async (context) => {
-      const { store, signal } = context;
-      await store.put([file("a", ["alpha"]), file("b", ["beta"])], signal);
-      await store.put([file("a", []), file("b", ["beta"], { role: "docs", kind: "section" })], signal);
-      assert.deepEqual(await store.counts(signal), { files: 2, chunks: 1, embedded: 0 });
-      assert.deepEqual(await byWords(store, "alpha"), []);
-      assert.deepEqual(
-        (await byWords(store, "beta")).map(({ chunk }) => chunk.role),
-        ["docs"],
-      );
-      assert.equal((await store.held(signal)).get("a"), sha256(""));
-    },
-  );
+  add("a file that became empty or documentation has only its new chunks", async (context) => {
+    const { store, signal } = context;
+    await store.put([file("a", ["alpha"]), file("b", ["beta"])], signal);
+    await store.put([file("a", []), file("b", ["beta"], { role: "docs", kind: "section" })], signal);
+    assert.deepEqual(await store.counts(signal), { files: 2, chunks: 1, embedded: 0 });
+    assert.deepEqual(await byWords(store, "alpha"), []);
+    assert.deepEqual(
+      (await byWords(store, "beta")).map(({ chunk }) => chunk.role),
+      ["docs"],
+    );
+    assert.equal((await store.held(signal)).get("a"), sha256(""));
+  });
 
-  add("what is said of a chunk anew is said, though its text stays", async ({ store, signal }) => {
+  add("new metadata of a chunk replaces the old, though its text is the same", async ({ store, signal }) => {
     await store.put([file("a.ts", ["alpha"])], signal);
     await store.put([{ ...file("a.ts", ["alpha"], { trust: "trusted" }), hash: sha256("other") }], signal);
     assert.equal((await store.held(signal)).get("a.ts"), sha256("other"));
@@ -143,7 +137,7 @@ function replaceCases(add: AddSearch): void {
 }
 
 function removeCases(add: AddSearch): void {
-  add("what is removed is gone, the rest stays", async ({ store, signal }) => {
+  add("a removed file is gone, and the rest stays", async ({ store, signal }) => {
     await store.put(
       [file("a.ts", ["alpha"]), file("b.md", ["beta"], { role: "docs" }), file("c", [])],
       signal,
@@ -164,7 +158,7 @@ function removeCases(add: AddSearch): void {
     assert.equal((await store.held(signal)).size, 1);
   });
 
-  add("cleared is empty, and goes on", async ({ store, signal }) => {
+  add("after clearing the store is empty and usable", async ({ store, signal }) => {
     await store.put([file("a.ts", ["alpha"]), file("b.md", ["beta"], { role: "docs" })], signal);
     await store.clear(signal);
     assert.deepEqual(await store.counts(signal), NOTHING);
@@ -175,7 +169,7 @@ function removeCases(add: AddSearch): void {
 }
 
 function sizeCases(add: AddSearch): void {
-  add("a file of a thousand chunks is held, found and replaced", async ({ store, signal }) => {
+  add("a file of a thousand chunks is stored, found and replaced", async ({ store, signal }) => {
     const lines = Array.from({ length: 1000 }, (_, line) => `${wordFor(line)} of the long one`);
     await store.put([file("small.ts", ["small"]), file("long.ts", lines)], signal);
     assert.deepEqual(await store.counts(signal), { files: 2, chunks: 1001, embedded: 0 });
@@ -185,7 +179,7 @@ function sizeCases(add: AddSearch): void {
     assert.deepEqual(await store.counts(signal), { files: 2, chunks: 4, embedded: 0 });
   });
 
-  add("many files at once are all held, and all removed", async ({ store, signal }) => {
+  add("many files at once are all stored and all removed", async ({ store, signal }) => {
     const files = Array.from({ length: 1500 }, (_, at) => file(`many/${at}.ts`, [wordFor(at)]));
     await store.put(files, signal);
     assert.deepEqual(await store.held(signal), new Map(files.map(({ path, hash }) => [path, hash])));
@@ -197,7 +191,7 @@ function sizeCases(add: AddSearch): void {
     assert.deepEqual(await store.counts(signal), NOTHING);
   });
 
-  add("chunks of a hundred kilobytes come back whole", async ({ store, signal }) => {
+  add("chunks of a hundred kilobytes are returned whole", async ({ store, signal }) => {
     const lines = Array.from({ length: 40 }, (_, line) => `${wordFor(line)} ${"é\u0001x ".repeat(20_000)}`);
     await store.put([file("big.txt", lines)], signal);
     assert.deepEqual(textsOf(await byWords(store, wordFor(39))), [lines[39]]);

@@ -3,7 +3,7 @@ import type { AddSearch } from "./search-store-suite.ts";
 import { axis, byVector, byWords, file, MODELLED, OTHER, textsOf } from "./search-store-words.ts";
 
 export function identityCases(add: AddSearch): void {
-  add("two indexes side by side know nothing of each other", async ({ store, open, signal }) => {
+  add("two indexes side by side do not share anything", async ({ store, open, signal }) => {
     const other = await open(OTHER);
     const [mine, theirs] = [
       file("a.ts", ["alpha shared"]),
@@ -20,7 +20,7 @@ export function identityCases(add: AddSearch): void {
     assert.deepEqual(await other.counts(signal), { files: 2, chunks: 2, embedded: 1 });
   });
 
-  add("removing and clearing leave other indexes as they are", async ({ store, open, signal }) => {
+  add("removing and clearing do not affect other indexes", async ({ store, open, signal }) => {
     const other = await open(OTHER);
     const mine = [file("a.ts", ["alpha"]), file("b.ts", ["beta"])];
     await store.put(mine, signal);
@@ -33,7 +33,7 @@ export function identityCases(add: AddSearch): void {
     assert.deepEqual(textsOf(await byWords(other, "alpha")), ["alpha"]);
   });
 
-  add("vectors go only to chunks of the own index", async ({ store, open, signal }) => {
+  add("vectors are stored only for chunks of the same index", async ({ store, open, signal }) => {
     const other = await open(OTHER);
     const mine = file("a.ts", ["alpha"]);
     await store.put([mine], signal);
@@ -41,7 +41,7 @@ export function identityCases(add: AddSearch): void {
     assert.equal((await store.counts(signal)).embedded, 0);
   });
 
-  add("what was put is there when it is opened again", async ({ store, open, signal }) => {
+  add("stored data is there after reopening", async ({ store, open, signal }) => {
     const whole = file("a.ts", ["alpha", "beta"]);
     await store.put([whole, file("b.md", ["gamma"], { role: "docs" })], signal);
     await store.embed(new Map(whole.chunks.slice(0, 1).map(({ id }) => [id, axis(0)])), signal);
@@ -54,18 +54,21 @@ export function identityCases(add: AddSearch): void {
     assert.deepEqual(await again.candidates(query, 10, signal), found);
   });
 
-  add("what one has put, another that was open before sees", async ({ store, open, signal }) => {
-    const other = await open(MODELLED);
-    assert.deepEqual(await byVector(other, axis(0)), []);
-    const whole = file("a.ts", ["alpha"]);
-    await store.put([whole], signal);
-    await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
-    assert.deepEqual(textsOf(await byWords(other, "alpha")), ["alpha"]);
-    assert.deepEqual(textsOf(await byVector(other, axis(0))), ["alpha"]);
-    await other.remove(["a.ts"], signal);
-    assert.deepEqual(await byVector(store, axis(0)), []);
-    assert.deepEqual([...(await store.held(signal))], []);
-  });
+  add(
+    "data stored through one handle is visible through another opened before",
+    async ({ store, open, signal }) => {
+      const other = await open(MODELLED);
+      assert.deepEqual(await byVector(other, axis(0)), []);
+      const whole = file("a.ts", ["alpha"]);
+      await store.put([whole], signal);
+      await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
+      assert.deepEqual(textsOf(await byWords(other, "alpha")), ["alpha"]);
+      assert.deepEqual(textsOf(await byVector(other, axis(0))), ["alpha"]);
+      await other.remove(["a.ts"], signal);
+      assert.deepEqual(await byVector(store, axis(0)), []);
+      assert.deepEqual([...(await store.held(signal))], []);
+    },
+  );
 
   add("closing twice is fine", async ({ store }) => {
     await store[Symbol.asyncDispose]();

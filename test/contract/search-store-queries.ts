@@ -16,7 +16,7 @@ export function queryCases(add: AddSearch): void {
 }
 
 function wordCases(add: AddSearch): void {
-  add("words find what has them, in code and in documentation", async ({ store, signal }) => {
+  add("words find the chunks that contain them, in code and in documentation", async ({ store, signal }) => {
     await store.put(PROJECT, signal);
     const found = await byWords(store, "parse header");
     assert.deepEqual(textsOf(found).toSorted(), ["how to parse a header", "parse the header of a request"]);
@@ -26,33 +26,33 @@ function wordCases(add: AddSearch): void {
     }
   });
 
-  add("what has more of the words comes first, and so does what has the rarer one", async (context) => {
+  add("chunks with more of the words or rarer words come first", async (context) => {
     const { store, signal } = context;
     await store.put([...PROJECT, file("src/more.ts", ["zebra", "the tree", "tree again", "a tree"])], signal);
     assert.equal(textsOf(await byWords(store, "walk tree"))[0], "walk the tree");
     assert.equal(textsOf(await byWords(store, "zebra tree"))[0], "zebra");
   });
 
-  add("an identifier is found by its parts, and as it is written", async ({ store, signal }) => {
+  add("an identifier is found by its parts and as written", async ({ store, signal }) => {
     await store.put([file("a.ts", ["const parseHttpHeader = 1;", "const other_gadget = 2;"])], signal);
     for (const query of ["parseHttpHeader", "http header", "HTTP"])
       assert.deepEqual(textsOf(await byWords(store, query)), ["const parseHttpHeader = 1;"], query);
     assert.deepEqual(textsOf(await byWords(store, "gadget")), ["const other_gadget = 2;"]);
   });
 
-  add("the symbol of a chunk finds it", async ({ store, signal }) => {
+  add("a chunk is found by its symbol", async ({ store, signal }) => {
     const method = chunk("a.ts", 1, "return 1;", { symbol: "Ledger.settle", kind: "method" });
     await store.put([{ path: "a.ts", hash: "00", chunks: [method, chunk("a.ts", 2, "return 2;")] }], signal);
     assert.deepEqual(textsOf(await byWords(store, "settle")), ["return 1;"]);
   });
 
-  add("a query that matches nothing, or that has no word, finds nothing", async ({ store, signal }) => {
+  add("a query without matches or without words finds nothing", async ({ store, signal }) => {
     await store.put(PROJECT, signal);
     for (const query of ["quux", "", "   ", "!?", '"', "'", "\u0000", "😀"])
       assert.deepEqual(await byWords(store, query), [], query);
   });
 
-  add("no query is read as anything but words", async ({ store, signal }) => {
+  add("special characters of a query are treated as plain words", async ({ store, signal }) => {
     await store.put(PROJECT, signal);
     for (const query of [
       '"walk',
@@ -97,7 +97,7 @@ function vectorQueries(add: AddSearch): void {
   });
 
   add(
-    "words and vector together: what both find has both scores, and comes first",
+    "with words and vector, a chunk found by both has both scores and comes first",
     async ({ store, signal }) => {
       await store.put(PROJECT, signal);
       const [http, tree] = PROJECT;
@@ -122,7 +122,7 @@ function vectorQueries(add: AddSearch): void {
 }
 
 function orderCases(add: AddSearch): void {
-  add("the same question has the same answer, also where all are alike", async ({ store, signal }) => {
+  add("the same query gives the same results, also among identical chunks", async ({ store, signal }) => {
     const alike = Array.from({ length: 30 }, (_, at) => file(`${at}.ts`, ["all the same words"]));
     await store.put(alike, signal);
     await store.embed(new Map(alike.flatMap(({ chunks }) => chunks).map(({ id }) => [id, axis(2)])), signal);
@@ -135,7 +135,7 @@ function orderCases(add: AddSearch): void {
       }
   });
 
-  add("by words alone the best score is first; by vector alone too", async ({ store, signal }) => {
+  add("results by words alone and by vector alone are sorted by score", async ({ store, signal }) => {
     const lines = Array.from({ length: 12 }, (_, at) => `tree ${"leaf ".repeat(at)}of ${at}`);
     const whole = file("a.ts", lines);
     await store.put([whole], signal);
@@ -156,7 +156,7 @@ function orderCases(add: AddSearch): void {
 }
 
 function limitCases(add: AddSearch): void {
-  add("the limit is kept by each half", async ({ store, signal }) => {
+  add("the limit applies to each half", async ({ store, signal }) => {
     const lines = Array.from({ length: 20 }, (_, at) => `common word ${at}`);
     const code = file("a.ts", lines);
     await store.put([code, file("b.md", lines, { role: "docs" })], signal);

@@ -49,7 +49,7 @@ export function searchStoreSuite(
   };
   for (const cases of [fileCases, queryCases, vectorCases, identityCases, breakCases]) cases(add);
   if (alike) alikeCases(add);
-  test(`${name}: what is opened says which store it is`, { skip }, async () => {
+  test(`${name}: an opened store says which store it is`, { skip }, async () => {
     await using place = await begin();
     for (const identity of [MODELLED, LEXICAL]) {
       await using store = await place.open(identity);

@@ -18,7 +18,7 @@ export function vectorCases(add: AddSearch): void {
 }
 
 function embedCases(add: AddSearch): void {
-  add("what has no vector yet is listed until it has one, each once", async ({ store, signal }) => {
+  add("chunks without a vector are listed once each until they get one", async ({ store, signal }) => {
     const code = file("a.ts", ["one", "two", "three", "four"]);
     const docs = file("b.md", ["five", "six", "seven"], { role: "docs" });
     await store.put([code, docs], signal);
@@ -34,7 +34,7 @@ function embedCases(add: AddSearch): void {
     assert.deepEqual(seen.toSorted(), [...code.chunks, ...docs.chunks].map(({ text }) => text).toSorted());
   });
 
-  add("the list begins the same way each time it is asked", async ({ store, signal }) => {
+  add("the list of chunks without a vector is stable", async ({ store, signal }) => {
     await store.put(
       [file("a.ts", ["one", "two", "three"]), file("b.md", ["four"], { role: "docs" })],
       signal,
@@ -49,7 +49,7 @@ function embedCases(add: AddSearch): void {
     assert.deepEqual(await store.unembedded(100, signal), all.toSpliced(1, 1));
   });
 
-  add("of a chunk that is gone no vector is kept, the others get theirs", async ({ store, signal }) => {
+  add("a vector for a removed chunk is dropped, and the others are stored", async ({ store, signal }) => {
     const [before, after] = [file("a.ts", ["old"]), file("a.ts", ["new"])];
     await store.put([before, file("b.md", ["docs"], { role: "docs" })], signal);
     await store.put([after], signal);
@@ -59,7 +59,7 @@ function embedCases(add: AddSearch): void {
     assert.deepEqual(textsOf(await byVector(store, axis(3))), ["new"]);
   });
 
-  add("a later vector stands instead of an earlier", async ({ store, signal }) => {
+  add("a later vector replaces an earlier one", async ({ store, signal }) => {
     const { chunks, ...rest } = file("a.ts", ["one"]);
     await store.put([{ ...rest, chunks }], signal);
     for (const which of [0, 1]) await store.embed(new Map(chunks.map(({ id }) => [id, axis(which)])), signal);
@@ -68,7 +68,7 @@ function embedCases(add: AddSearch): void {
     assert.equal((await store.counts(signal)).embedded, 1);
   });
 
-  add("hundreds of vectors at once are all kept", async ({ store, signal }) => {
+  add("hundreds of vectors at once are all stored", async ({ store, signal }) => {
     const long = file(
       "long.ts",
       Array.from({ length: 700 }, (_, line) => `line ${line}`),
@@ -89,47 +89,44 @@ function refusalCases(add: AddSearch): void {
     infinite: Float32Array.of(1, 0, Number.POSITIVE_INFINITY, 0),
   };
   for (const [what, vector] of Object.entries(wrong))
-    add(`a vector that is ${what} is refused, and nothing beside it is kept`, async ({ store, signal }) => {
-      const { chunks, ...rest } = file("a.ts", ["one", "two"]);
-      await store.put([{ ...rest, chunks }], signal);
-      const vectors = new Map(chunks.map(({ id }, at) => [id, at === 0 ? axis(0) : vector]));
-      await assert.rejects(store.embed(vectors, signal), HarnessError);
-      assert.deepEqual(await byVector(store, vector).catch(refusedByUs), []);
-      assert.deepEqual(await store.counts(signal), { files: 1, chunks: 2, embedded: 0 });
-    });
+    add(
+      `a vector that is ${what} is refused, along with the others of the call`,
+      async ({ store, signal }) => {
+        const { chunks, ...rest } = file("a.ts", ["one", "two"]);
+        await store.put([{ ...rest, chunks }], signal);
+        const vectors = new Map(chunks.map(({ id }, at) => [id, at === 0 ? axis(0) : vector]));
+        await assert.rejects(store.embed(vectors, signal), HarnessError);
+        assert.deepEqual(await byVector(store, vector).catch(refusedByUs), []);
+        assert.deepEqual(await store.counts(signal), { files: 1, chunks: 2, embedded: 0 });
+      },
+    );
 
-  add(
-    "without a model there are no vectors: none is missing, and none is taken",
-    async ({ open, signal }) => {
-      const store = await open(LEXICAL);
-      const { chunks, ...rest } = file("a.ts", ["alpha"]);
-      await store.put([{ ...rest, chunks }], signal);
-      assert.deepEqual(await store.unembedded(10, signal), []);
-      await assert.rejects(store.embed(new Map(chunks.map(({ id }) => [id, axis(0)])), signal), HarnessError);
-      assert.deepEqual(await store.counts(signal), { files: 1, chunks: 1, embedded: 0 });
-      assert.deepEqual(textsOf(await byWords(store, "alpha")), ["alpha"]);
-    },
-  );
+  add("without a model no vectors are missing and none is accepted", async ({ open, signal }) => {
+    const store = await open(LEXICAL);
+    const { chunks, ...rest } = file("a.ts", ["alpha"]);
+    await store.put([{ ...rest, chunks }], signal);
+    assert.deepEqual(await store.unembedded(10, signal), []);
+    await assert.rejects(store.embed(new Map(chunks.map(({ id }) => [id, axis(0)])), signal), HarnessError);
+    assert.deepEqual(await store.counts(signal), { files: 1, chunks: 1, embedded: 0 });
+    assert.deepEqual(textsOf(await byWords(store, "alpha")), ["alpha"]);
+  });
 }
 
 function keepCases(add: AddSearch): void {
-  add(
-    "of what is put again a chunk either keeps its vector or is listed; a new one is listed",
-    async (context) => {
-      const { store, signal } = context;
-      const before = file("a.ts", ["stays", "goes"]);
-      await store.put([before], signal);
-      await store.embed(new Map(before.chunks.map(({ id }) => [id, axis(0)])), signal);
-      await store.put([file("a.ts", ["stays", "comes"])], signal);
-      const listed = (await store.unembedded(10, signal)).map(({ text }) => text);
-      const found = textsOf(await byVector(store, axis(0)));
-      assert.deepEqual([...found, ...listed].toSorted(), ["comes", "stays"]);
-      assert.ok(listed.includes("comes"));
-      assert.deepEqual(await store.counts(signal), { files: 1, chunks: 2, embedded: found.length });
-    },
-  );
+  add("after another put a chunk keeps its vector or is listed, and a new one is listed", async (context) => {
+    const { store, signal } = context;
+    const before = file("a.ts", ["stays", "goes"]);
+    await store.put([before], signal);
+    await store.embed(new Map(before.chunks.map(({ id }) => [id, axis(0)])), signal);
+    await store.put([file("a.ts", ["stays", "comes"])], signal);
+    const listed = (await store.unembedded(10, signal)).map(({ text }) => text);
+    const found = textsOf(await byVector(store, axis(0)));
+    assert.deepEqual([...found, ...listed].toSorted(), ["comes", "stays"]);
+    assert.ok(listed.includes("comes"));
+    assert.deepEqual(await store.counts(signal), { files: 1, chunks: 2, embedded: found.length });
+  });
 
-  add("with its file a vector is gone, and does not come back", async ({ store, signal }) => {
+  add("removing a file removes its vectors, and they do not return", async ({ store, signal }) => {
     const whole = file("a.ts", ["alpha"]);
     await store.put([whole], signal);
     await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);

@@ -16,7 +16,7 @@ export function listCases(add: Add): void {
 }
 
 function idCases(add: Add): void {
-  add("an id is short, lower case, and a beginning of it will do", ({ store, at }) => {
+  add("an id is short, lower case, and can be abbreviated", ({ store, at }) => {
     const first = store.create(ABOUT).id;
     at.now += 5000;
     const second = store.create(ABOUT).id;
@@ -36,26 +36,23 @@ function idCases(add: Add): void {
     assert.equal(store.list({}).length, 1);
   });
 
-  add("many made at once have ids of their own", ({ store }) => {
+  add("many sessions created at once have different ids", ({ store }) => {
     const ids = Array.from({ length: 300 }, () => store.create(ABOUT).id);
     assert.equal(new Set(ids).size, 300);
   });
 
-  add(
-    "an id that was promised is that of the session that comes, once; until then it names nothing",
-    ({ store }) => {
-      const id = store.reserve();
-      assert.throws(() => store.open(id), isUsage);
-      assert.deepEqual(store.list({}), []);
-      assert.notEqual(store.create(ABOUT).id, id);
-      assert.equal(store.create(ABOUT, id).id, id);
-      assert.equal(store.open(id).info().title, ABOUT.title);
-      assert.throws(() => store.create(ABOUT, id));
-      assert.equal(store.list({}).length, 2);
-    },
-  );
+  add("a reserved id opens nothing until its session is created, and can be used once", ({ store }) => {
+    const id = store.reserve();
+    assert.throws(() => store.open(id), isUsage);
+    assert.deepEqual(store.list({}), []);
+    assert.notEqual(store.create(ABOUT).id, id);
+    assert.equal(store.create(ABOUT, id).id, id);
+    assert.equal(store.open(id).info().title, ABOUT.title);
+    assert.throws(() => store.create(ABOUT, id));
+    assert.equal(store.list({}).length, 2);
+  });
 
-  add("a removed session is gone, and what writes into it is told", ({ store }) => {
+  add("a removed session is gone, and writing to it fails", ({ store }) => {
     const [session, other] = [store.create(ABOUT), store.create(ABOUT)];
     session.append(message("a"));
     other.append(message("b"));
@@ -80,7 +77,7 @@ function orderCases(add: Add): void {
       assert.equal(store.last(other), undefined, other);
   });
 
-  add("a session says what it is about, and when it was begun and changed", ({ store, at }) => {
+  add("a session states its subject and when it was started and changed", ({ store, at }) => {
     at.now = 1000;
     const session = store.create(ABOUT);
     at.now = 2000;
@@ -91,7 +88,7 @@ function orderCases(add: Add): void {
     assert.deepEqual(store.list({}), [info]);
   });
 
-  add("a clock that was set back makes no session older than it was", ({ store, at }) => {
+  add("a clock that was set back does not make a session older", ({ store, at }) => {
     const session = store.create(ABOUT);
     const { changed } = session.info();
     at.now -= 60_000;
@@ -101,7 +98,7 @@ function orderCases(add: Add): void {
 }
 
 function searchCases(add: Add): void {
-  add("a list is narrowed by workspace, by words and by count, last changed first", ({ store }) => {
+  add("a list is filtered by workspace, words and count, with the last changed first", ({ store }) => {
     const one = store.create({ ...ABOUT, title: "Größe of the sum" });
     const two = store.create({ ...ABOUT, workspace: "/tmp/x", title: "b" });
     const three = store.create({ ...ABOUT, title: "c" });
@@ -119,7 +116,7 @@ function searchCases(add: Add): void {
     assert.deepEqual(ids({ query: "c", limit: 1 }), [one.id]);
   });
 
-  add("what was taken back is still found", ({ store }) => {
+  add("rolled back messages can still be found", ({ store }) => {
     const session = store.create(ABOUT);
     session.append(message("needle"));
     session.append({ kind: "rolled_back", to: 0 });
@@ -148,7 +145,7 @@ function noteCases(add: Add): void {
     assert.deepEqual(notes.find("else", 10), []);
   });
 
-  add("a note is replaced as it was known, and is the newest then", ({ store, at }) => {
+  add("a note is replaced only if it is unchanged, and then is the newest", ({ store, at }) => {
     const notes = store.notes("/w");
     const [one, two] = ["one", "two"].map((title) => notes.write({ title, body: "b", tags: ["t"] }));
     assert.ok(one !== undefined && two !== undefined);
@@ -162,7 +159,7 @@ function noteCases(add: Add): void {
     assert.deepEqual(notes.get(one.number), after);
   });
 
-  add("a note that was removed is gone, and its number is nobody else's", ({ store }) => {
+  add("a removed note is gone, and its number is not reused", ({ store }) => {
     const notes = store.notes("/w");
     const text = { title: "one", body: "", tags: [] };
     const one = notes.write(text);

@@ -18,7 +18,7 @@ function readThrough(outputs: Outputs, id: string, limit: number): readonly stri
 }
 
 export function outputCases(add: Add): void {
-  add("outputs are named one after the other, in each session", ({ store }) => {
+  add("outputs are numbered in each session", ({ store }) => {
     const [one, two] = [store.create(ABOUT), store.create(ABOUT)];
     assert.deepEqual(
       [one.outputs.keep("a"), one.outputs.keep("b"), one.outputs.keep("a")],
@@ -31,7 +31,7 @@ export function outputCases(add: Add): void {
       assert.equal(text(id), undefined, id);
   });
 
-  add("a page begins and ends where it says", ({ store }) => {
+  add("a page starts and ends where it says", ({ store }) => {
     const { outputs } = store.create(ABOUT);
     outputs.keep("0123456789");
     assert.deepEqual(outputs.page("o1", 2, 3), { text: "234", offset: 2, end: 5, total: 10 });
@@ -43,7 +43,7 @@ export function outputCases(add: Add): void {
     assert.deepEqual(outputs.page("o2", 0, 5), { text: "", offset: 0, end: 0, total: 0 });
   });
 
-  add("a character is never parted", ({ store }) => {
+  add("a character is never split", ({ store }) => {
     const { outputs } = store.create(ABOUT);
     outputs.keep("a\u{1F600}b");
     assert.deepEqual(outputs.page("o1", 0, 2), { text: "a", offset: 0, end: 1, total: 4 });
@@ -53,7 +53,7 @@ export function outputCases(add: Add): void {
     assert.deepEqual([text, text.isWellFormed()], ["\u{1F600}b", true]);
   });
 
-  add("whatever the pages' length, together they are the text", ({ store }) => {
+  add("all pages together are the text, whatever their length", ({ store }) => {
     const { outputs } = store.create(ABOUT);
     const unit = fc.constantFrom("a", "\n", "ß", "漢", "\u{1F600}", "e\u0301", "\u0000", "\uFEFF");
     fc.assert(

@@ -14,7 +14,7 @@ export function recordCases(add: Add): void {
 }
 
 function keptCases(add: Add): void {
-  add("a fork knows all that was known, and the two go their own ways", ({ store }) => {
+  add("a fork has everything stored so far, and both then change independently", ({ store }) => {
     const session = store.create(ABOUT);
     for (const record of RECORDS) session.append(record);
     session.outputs.keep("a long output");
@@ -33,14 +33,14 @@ function keptCases(add: Add): void {
     assert.throws(() => store.fork("none"), /none/);
   });
 
-  add("records come back as they were given, in their order", ({ store }) => {
+  add("records are returned as they were given, in order", ({ store }) => {
     const session = store.create(ABOUT);
     for (const record of RECORDS) session.append(record);
     assert.deepEqual(session.records(), RECORDS);
     assert.deepEqual(store.open(session.id).records(), RECORDS);
   });
 
-  add("text that no file likes comes back unchanged", ({ store }) => {
+  add("unusual text is returned unchanged", ({ store }) => {
     const texts = [
       "",
       "\u0000",
@@ -60,7 +60,7 @@ function keptCases(add: Add): void {
     assert.deepEqual(session.records(), records);
   });
 
-  add("what is done to a record afterwards changes nothing that was kept", ({ store }) => {
+  add("changing a record afterwards does not affect the stored one", ({ store }) => {
     const session = store.create(ABOUT);
     const given = { role: "user" as const, text: "first" };
     session.append({ kind: "message", message: given });
@@ -77,7 +77,7 @@ function keptCases(add: Add): void {
     assert.deepEqual(two.records(), [message("to two")]);
   });
 
-  add("two that hold the same session write into one history", ({ store }) => {
+  add("two handles of the same session write to one history", ({ store }) => {
     const one = store.create(ABOUT);
     const other = store.open(one.id);
     one.append(message("a"));
@@ -92,19 +92,19 @@ function countCases(add: Add): void {
   const cases: readonly (readonly [string, readonly SessionRecord[], number])[] = [
     ["nothing", [], 0],
     ["messages", [message("a"), message("b")], 2],
-    ["a prompt, which is no message", [{ kind: "pinned", text: "be brief" }, message("a")], 1],
+    ["a system prompt does not count", [{ kind: "pinned", text: "be brief" }, message("a")], 1],
     ["messages rolled back", [message("a"), message("b"), message("c"), { kind: "rolled_back", to: 1 }], 1],
     ["rolled back to more than there are", [message("a"), { kind: "rolled_back", to: 5 }], 1],
     [
-      "gone on after a roll-back",
+      "more messages after a rollback",
       [message("a"), message("b"), { kind: "rolled_back", to: 1 }, message("c")],
       2,
     ],
     ["cleared", [message("a"), { kind: "cleared" }], 0],
-    ["gone on after clearing", [message("a"), { kind: "cleared" }, message("b")], 1],
+    ["more messages after clearing", [message("a"), { kind: "cleared" }, message("b")], 1],
   ];
   for (const [what, records, count] of cases)
-    add(`the messages that count: ${what}`, ({ store }) => {
+    add(`the number of current messages: ${what}`, ({ store }) => {
       const session = store.create(ABOUT);
       for (const record of records) session.append(record);
       assert.equal(session.info().messages, count);
@@ -127,7 +127,7 @@ const fails = (): boolean => assert.fail("looked");
 
 /** Only one of several processes may continue what was parked. */
 function claimCases(add: Add): void {
-  add("a record is added only where that holds of those that there are", ({ store }) => {
+  add("a record is added only if a condition holds for the existing ones", ({ store }) => {
     const session = store.create(ABOUT);
     assert.equal(session.appendIf(answered("curl x", "once"), waits), false);
     assert.deepEqual(session.records(), []);
@@ -141,14 +141,14 @@ function claimCases(add: Add): void {
     assert.deepEqual(session.records(), [parked("curl x"), answered("curl x", "once")]);
   });
 
-  add("what fails while it looks adds nothing, and the session can be written to", ({ store }) => {
+  add("a condition that throws adds nothing, and the session stays writable", ({ store }) => {
     const session = store.create(ABOUT);
     assert.throws(() => session.appendIf(message("a"), fails), /looked/);
     session.append(message("b"));
     assert.deepEqual(session.records(), [message("b")]);
   });
 
-  add("a parked session that goes on has no status until it ends", ({ store }) => {
+  add("a resumed session has no status until it ends", ({ store }) => {
     const session = store.create(ABOUT);
     session.append(parked("curl x"));
     session.append(turn("parked"));
@@ -163,7 +163,7 @@ function claimCases(add: Add): void {
 const note = (text: string): AgentEvent => event({ type: "notice", text });
 
 function eventCases(add: Add): void {
-  add("events come back in their order, but for the pieces of a reply", ({ store }) => {
+  add("events are returned in order, except for the pieces of a reply", ({ store }) => {
     const session = store.create(ABOUT);
     session.log(event({ type: "turn.started", turn: 1, record_count: 0 }));
     session.log(event({ type: "thinking", text: "hm" }));
@@ -179,7 +179,7 @@ function eventCases(add: Add): void {
     assert.deepEqual(session.records(), []);
   });
 
-  add("a run has a number of its own, also behind one that was killed", ({ store }) => {
+  add("a run has a unique number, also after a killed run", ({ store }) => {
     const session = store.create(ABOUT);
     assert.deepEqual([session.lastRun(), runId(session)], [undefined, `${session.id}.1`]);
     session.log({ ...note("begun"), run: runId(session), seq: 1 });
@@ -191,7 +191,7 @@ function eventCases(add: Add): void {
     assert.deepEqual([fork.lastRun(), runId(fork)], [undefined, `${fork.id}.2`]);
   });
 
-  add("a call with its verdict and its end", ({ store }) => {
+  add("a call is returned with its verdict and its end", ({ store }) => {
     const session = store.create(ABOUT);
     const call = "c1";
     const events = [
@@ -220,7 +220,7 @@ function eventCases(add: Add): void {
     assert.deepEqual([...session.events()], events);
   });
 
-  add("many events are read while more come", ({ store }) => {
+  add("many events can be read while more are added", ({ store }) => {
     const session = store.create(ABOUT);
     for (let at = 0; at < 1203; at += 1) session.log(note(String(at)));
     const read = session.events()[Symbol.iterator]();

@@ -5,7 +5,7 @@ import type { Add } from "./store-suite.ts";
 const CALL = { kind: "call", call: "c1", turn: 2, before: "s.1", target: null } as const;
 
 export function stepCases(add: Add): void {
-  add("steps come back in their order, each session its own", ({ store }) => {
+  add("steps are returned in order, separately for each session", ({ store }) => {
     const [one, two] = [store.create(ABOUT), store.create(ABOUT)];
     const lost = { kind: "lost", call: null, turn: null, before: null, target: null } as const;
     assert.deepEqual([one.steps.begin(CALL), one.steps.begin(lost), two.steps.begin(CALL)], [1, 2, 1]);
@@ -19,7 +19,7 @@ export function stepCases(add: Add): void {
     );
   });
 
-  add("a step that has ended says between which states", ({ store }) => {
+  add("a finished step states the states before and after it", ({ store }) => {
     const { steps } = store.create(ABOUT);
     const step = steps.begin(CALL);
     steps.begin({ ...CALL, kind: "undo", target: 0 });
@@ -33,7 +33,7 @@ export function stepCases(add: Add): void {
     );
   });
 
-  add("of steps beside each other it is told which ended first, at the same moment too", ({ store }) => {
+  add("parallel steps record which ended first, even at the same moment", ({ store }) => {
     const { steps } = store.create(ABOUT);
     const [one, two, three] = [steps.begin(CALL), steps.begin(CALL), steps.begin(CALL)];
     for (const step of [two, one]) steps.end(step, { before: "s.1", after: "s.2" });

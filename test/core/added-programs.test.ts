@@ -13,7 +13,7 @@ import {
 
 const stop = { event: "Stop", command: "true" };
 
-test("what is no hook is told, with where it stands", () => {
+test("an invalid hook is reported with its position", () => {
   const wrong: readonly (readonly [unknown, string])[] = [
     [{ event: "Halt", command: "true" }, "0.event"],
     [{ event: "Stop" }, "0.command"],
@@ -43,7 +43,7 @@ const of = (tools?: string | string[]) => ({
   ...(tools === undefined ? {} : { tools }),
 });
 
-test("a hook is for the tools that its patterns name, and for all without one", () => {
+test("a hook applies to the tools that its patterns match, and to all without a pattern", () => {
   const rows: readonly (readonly [string | string[] | undefined, string, boolean])[] = [
     [undefined, "bash", true],
     ["bash", "bash", true],
@@ -59,14 +59,14 @@ test("a hook is for the tools that its patterns name, and for all without one", 
     assert.equal(isForTool(of(tools), tool), fits, `${String(tools)} ${tool}`);
 });
 
-test("a hook is known by its name, else by how it is started, cut", () => {
+test("a hook is called by its name, or else by its shortened command", () => {
   assert.equal(hookName({ event: "Stop", command: ["node", "x.js"] }), "node x.js");
   assert.equal(hookName({ event: "Stop", command: "true", name: "mine" }), "mine");
   assert.equal(hookName({ event: "Stop", command: "y".repeat(99) }), `${"y".repeat(59)}…`);
   assert.deepEqual([patienceOf(undefined, 7), patienceOf("2s", 7), patienceOf(3, 7)], [7, 2000, 3000]);
 });
 
-test("a person is told of what a hook changed, and of one that is broken", () => {
+test("the wording tells a person what a hook changed, and that one is broken", () => {
   const told = { hook: "h", owner: "user", tool: "bash", reason: "it hung" } as const;
   assert.deepEqual(
     [
@@ -91,7 +91,7 @@ test("a person is told of what a hook changed, and of one that is broken", () =>
 const tool = { description: "looks up", command: "lookup" };
 const deep = (levels: number): unknown => (levels === 0 ? {} : { properties: deep(levels - 1) });
 
-test("a tool has a name, a description, a command and at most a small schema", () => {
+test("a tool has a name, a description, a command and optionally a small schema", () => {
   const good: readonly unknown[] = [
     {},
     { lookup: tool },
@@ -118,7 +118,7 @@ test("a tool has a name, a description, a command and at most a small schema", (
     assert.ok(!toolsForm.safeParse(given).success, JSON.stringify(given).slice(0, 200));
 });
 
-test("only the user can say that a tool changes nothing", () => {
+test("only the user can declare that a tool changes nothing", () => {
   assert.ok(projectToolsForm.safeParse({ lookup: { ...tool, state: true } }).success);
   assert.ok(!projectToolsForm.safeParse({ lookup: { ...tool, reads: true } }).success);
 });

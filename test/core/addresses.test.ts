@@ -89,7 +89,7 @@ for (const [text, why] of Object.entries(WRONG))
     assert.match(read.kind === "wrong" ? read.message : "it was read", why);
   });
 
-test("loopback is what leads nowhere else", () => {
+test("only addresses of this machine are loopback", () => {
   for (const near of ["localhost", "127.0.0.1", "127.8.9.1", "::1"]) assert.ok(isLoopback(near), near);
   for (const far of ["127.0.0.1.example", "10.0.0.1", "localhost.example", "0.0.0.0", "::2", "1127.0.0.1"])
     assert.ok(!isLoopback(far), far);

@@ -20,15 +20,15 @@ for (const [verdicts, answer] of TABLE)
     assert.equal(strictest(verdicts), answer);
   });
 
-test("nothing judged is deny", () => {
+test("the strictest of no verdicts is deny", () => {
   assert.equal(strictest([]), "deny");
 });
 
-test("the words stand from mild to strict", () => {
+test("the verdicts are ordered from mild to strict", () => {
   assert.deepEqual(VERDICTS, ["allow", "ask", "deny"]);
 });
 
-test("neither order nor repetition nor grouping changes the strictest, and more verdicts never loosen it", () => {
+test("order, repetition and grouping do not change the strictest verdict, and more verdicts never loosen it", () => {
   const some = fc.array(fc.constantFrom(...VERDICTS), { minLength: 1 });
   fc.assert(
     fc.property(some, some, (left, right) => {
@@ -40,7 +40,7 @@ test("neither order nor repetition nor grouping changes the strictest, and more 
   );
 });
 
-test("a word that is no verdict never comes out as allow", () => {
+test("an unknown verdict never becomes allow", () => {
   const unknown = "skip" as Verdict;
   assert.deepEqual([strictest([unknown]), strictest(["allow", unknown])], ["deny", "deny"]);
 });

@@ -5,7 +5,7 @@ import { diskTroubleOf, sqliteCodeOf } from "../../src/core/errors.ts";
 const sqlite = (errcode: unknown): Error =>
   Object.assign(new Error("x"), { code: "ERR_SQLITE_ERROR", errcode });
 
-test("what SQLite and the system throw, by what can be done about it", () => {
+test("errors of SQLite and the system are classified by what can be done about them", () => {
   assert.deepEqual(
     [5, 6, 8, 10, 11, 13, 14, 26, 19].map((code) => diskTroubleOf(sqlite(code))),
     ["busy", "busy", "read-only", "unreachable", "damaged", "full", "unreachable", "damaged", "other"],
@@ -19,7 +19,7 @@ test("what SQLite and the system throw, by what can be done about it", () => {
   assert.deepEqual([undefined, "text", new Error("x")].map(diskTroubleOf), ["other", "other", "other"]);
 });
 
-test("an extended code holds its primary one; what others throw has none", () => {
+test("an extended code contains its primary code, and other errors have none", () => {
   assert.equal(sqliteCodeOf(sqlite(266)), 10);
   assert.equal(sqliteCodeOf(sqlite("14")), 0);
   assert.equal(sqliteCodeOf(new Error("x")), undefined);

@@ -15,16 +15,16 @@ const REASONS: Readonly<Record<string, readonly [thrown: unknown, reason: string
   "a symbol is written out": [Symbol("odd"), "Symbol(odd)"],
   "without a message the code serves": [withCode("", "ECONNRESET"), "ECONNRESET"],
   "with neither, the name serves": [new RangeError(""), "RangeError"],
-  "a code that is no text is passed over": [withCode("", 5), "Error"],
+  "a code that is not text is ignored": [withCode("", 5), "Error"],
   "fetch's empty phrase gives way to its cause": [
     new TypeError("fetch failed", { cause: refused }),
     refused.message,
   ],
-  "fetch's phrase stays when the cause is no error": [
+  "fetch's phrase stays when the cause is not an error": [
     new TypeError("fetch failed", { cause: "x" }),
     "fetch failed",
   ],
-  "a cause is not shown in place of a message that says something": [
+  "a cause does not replace a meaningful message": [
     new Error("pulling failed", { cause: refused }),
     "pulling failed",
   ],
@@ -84,7 +84,7 @@ test("a failure without cause or remedy has neither", () => {
   assert.deepEqual([failure.remedy, Object.hasOwn(failure, "cause")], ["", false]);
 });
 
-test("the exit codes are the contract's", () => {
+test("the exit codes match the contract", () => {
   assert.deepEqual(EXIT, {
     done: 0,
     failed: 1,

@@ -15,12 +15,12 @@ import {
   skeletonOf,
 } from "../../src/core/file-names.ts";
 
-test("a path is its folder and its last name", () => {
+test("a path consists of its folder and its last name", () => {
   for (const path of ["/a/b.ts", "b.ts", "a/", "/"]) assert.equal(folderBefore(path) + lastName(path), path);
   assert.deepEqual([folderBefore("/a/b.ts"), lastName("/a/b.ts")], ["/a/", "b.ts"]);
 });
 
-test("a folder holds itself and what is below it, not what only begins like it", () => {
+test("a folder contains itself and what is below it, not names with the same beginning", () => {
   assert.deepEqual(
     ["/a", "/a/b", "/ab", "/"].map((path) => isInside("/a", path)),
     [true, true, false, false],
@@ -32,14 +32,14 @@ test("a folder holds itself and what is below it, not what only begins like it",
   assert.deepEqual([below("/a", "/a/b/c"), below("/", "/a"), below("/a", "/a")], ["b/c", "a", ""]);
 });
 
-test("from a folder what lies in it is called by its rest, all else as it is", () => {
+test("a path inside a folder is shown relative to it, and any other unchanged", () => {
   assert.deepEqual(
     ["/w/a", "/w", "/wa", "a"].map((path) => asSeenFrom("/w", path)),
     ["a", "/w", "/wa", "a"],
   );
 });
 
-test("a path is followed from a folder, and not above the first of its names", () => {
+test("a path is resolved from a folder, and never above the first of its names", () => {
   assert.deepEqual(namesFrom(["a", "b"], "./../c//d"), ["a", "c", "d"]);
   assert.deepEqual(namesFrom(["a"], ".."), []);
   assert.equal(namesFrom(["a"], "../../b"), undefined);
@@ -57,7 +57,7 @@ for (const name of [
   ".ｇit",
   ".gıt",
 ])
-  test(`${JSON.stringify(name)} is taken for .git`, () => {
+  test(`${JSON.stringify(name)} is treated as .git`, () => {
     assert.equal(protectedName(name, false)?.name, ".git");
   });
 
@@ -81,7 +81,7 @@ for (const [name, atTop, is] of [
     assert.equal(protectedName(name, atTop) !== undefined, is);
   });
 
-test("every row is in the spelling that names are compared in, once, with its reason", () => {
+test("every protected name is listed once, in the form used for comparison, with its reason", () => {
   const names = PROTECTED.map(({ name }) => name);
   assert.deepEqual(names.map(fold), names);
   assert.equal(new Set(names).size, names.length);
@@ -110,11 +110,11 @@ for (const [name, why] of [
   ["pay\u2010pal", /U\+2010/],
   ["\u0440\u0430\u0443", /"pay"/],
 ] as const)
-  test(`a name that is taken for another is told: ${JSON.stringify(name)}`, () => {
+  test(`a deceptive name is reported: ${JSON.stringify(name)}`, () => {
     assert.match(deceives(name) ?? "", why);
   });
 
-test("names as they are written in any language deceive nobody", () => {
+test("ordinary names in any language are not deceptive", () => {
   for (const name of [
     "config.json",
     "a-b_c.d",
@@ -126,7 +126,7 @@ test("names as they are written in any language deceive nobody", () => {
     assert.equal(deceives(name), undefined, name);
 });
 
-test("names that look the same have one skeleton, others have not", () => {
+test("names that look the same have the same skeleton, others do not", () => {
   for (const name of [".Harness", ".h\u0430rness", ".har\u200Bness", ".\uFF48arness"])
     assert.equal(skeletonOf(name), ".harness");
   assert.notEqual(skeletonOf(".harmess"), ".harness");

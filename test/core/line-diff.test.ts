@@ -26,7 +26,7 @@ for (const [text, lines] of [
     assert.deepEqual(await linesOf(text), lines);
   });
 
-test("the lines are the same wherever the bytes are cut", async () => {
+test("the lines are the same wherever the bytes are split", async () => {
   const units = fc.string({ unit: fc.constantFrom("a", "\n", "\r", "ä", "😀", "\u2028") });
   await fc.assert(
     fc.asyncProperty(units, fc.integer({ min: 1, max: 9 }), async (text, size) => {
@@ -37,7 +37,7 @@ test("the lines are the same wherever the bytes are cut", async () => {
   );
 });
 
-test("a line that is too long is cut, shows it, and costs the next one nothing", async () => {
+test("a line that is too long is cut with a mark, and does not affect the next one", async () => {
   const lines = await linesOf(
     `${"1".repeat(MAX_LINE_LENGTH + 1)}\n${"2".repeat(MAX_LINE_LENGTH)}\n3`,
     2 ** 16,

@@ -44,13 +44,13 @@ const RIGHT: readonly (readonly [
 ];
 
 for (const [text, host, ports, methods, own] of RIGHT)
-  test(`${text} is a grant, and its own text is the same one`, () => {
+  test(`${text} is a grant, and its normalised text is equal to it`, () => {
     const grant = parseGrant(text);
     assert.deepEqual(grant, { host, ports, methods, private: own, origin: text });
     assert.deepEqual(parseGrant(grantText(grant), text), grant);
   });
 
-test("a preset's registry said by hand is only read, unless methods are named", () => {
+test("a preset's registry given by hand is read-only unless methods are named", () => {
   const grant = { host: "registry.example.org", ports: [8443], private: true, origin: "npm" };
   const text = "npm=registry.example.org:8443:private";
   assert.deepEqual(parseGrant(text), { ...grant, methods: READ });
@@ -112,7 +112,7 @@ const WRONG: readonly (readonly [text: string, message: RegExp, at: number])[] =
 ];
 
 for (const [text, message, at] of WRONG)
-  test(`${JSON.stringify(text.slice(0, 40))} is refused with its place`, () => {
+  test(`${JSON.stringify(text.slice(0, 40))} is refused with its position`, () => {
     const read = readGrant(text);
     assert.equal(read.kind, "wrong");
     assert.match(read.kind === "wrong" ? read.message : "", message);
@@ -134,7 +134,7 @@ test("several grants in one text keep their lists of ports and methods", () => {
 
 const covers = (grant: string, name: string): boolean => coversHost(parseGrant(grant), name);
 
-test("a name covers itself, a star what lies below it", () => {
+test("a name covers itself, and a star covers what is below it", () => {
   assert.equal(covers("example.org", "example.org"), true);
   assert.equal(covers("example.org", "api.example.org"), false);
   assert.equal(covers("*.example.org", "api.example.org"), true);
@@ -143,6 +143,6 @@ test("a name covers itself, a star what lies below it", () => {
   assert.equal(covers("*.example.org", "badexample.org"), false);
 });
 
-test("every preset is one word that splits off by itself", () => {
+test("every preset is one word that can be split off", () => {
   for (const preset of PRESETS) assert.deepEqual(splitGrants(`a.org:443,${preset}`), ["a.org:443", preset]);
 });

@@ -18,7 +18,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const back = (bytes: Buffer): Buffer => bytesOfText(textOfBytes(bytes));
 
-test("any bytes survive the way to text and back, through JSON too", () => {
+test("any bytes survive conversion to text and back, also through JSON", () => {
   const any = fc.uint8Array({ maxLength: 40 });
   const likely = fc.array(
     fc.constantFrom(0xc3, 0xa4, 0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80, 0xed, 0xb2, 0xef, 0xbf, 0xbd, 65),
@@ -43,7 +43,7 @@ test("different bytes are different texts", () => {
   );
 });
 
-test("valid names are plain text; a stray byte stands as its surrogate", () => {
+test("valid names are plain text, and a stray byte becomes a surrogate", () => {
   for (const name of ["plain", "ä€😀", "a\nb", "\uFFFD is a character too"]) {
     assert.equal(textOfBytes(Buffer.from(name)), name);
     assert.deepEqual(bytesOfText(name), Buffer.from(name));
@@ -60,7 +60,7 @@ test("valid names are plain text; a stray byte stands as its surrogate", () => {
 
 const OTHERS = [null, undefined, 1, "a", true, [1]];
 
-test("what is no object has no fields", () => {
+test("a value that is not an object has no fields", () => {
   assert.deepEqual(
     OTHERS.map(fieldsOf),
     OTHERS.map(() => ({})),
@@ -72,7 +72,7 @@ test("what is no object has no fields", () => {
   assert.deepEqual(fieldsOf({ a: 1 }), { a: 1 });
 });
 
-test("what is not of the asked kind counts as absent", () => {
+test("a value of another kind counts as missing", () => {
   assert.deepEqual([asList([1]), asList({ 0: 1 }), asList("a")], [[1], [], []]);
   assert.deepEqual([asText("a"), asText(""), asText(1)], ["a", undefined, undefined]);
   assert.deepEqual(
@@ -81,7 +81,7 @@ test("what is not of the asked kind counts as absent", () => {
   );
 });
 
-test("the object of a text is read with and without a byte order mark; of anything else there is none", () => {
+test("the object in a text is read with and without a byte order mark, and other texts contain none", () => {
   assert.deepEqual(fieldsIn('\uFEFF{"a": 1}'), { a: 1 });
   assert.deepEqual(['{"a": 1', "[1]", "", "null"].map(fieldsIn), [{}, {}, {}, {}]);
 });
@@ -121,7 +121,7 @@ for (const format of ["gnu", "pax", "ustar"])
   });
 
 for (const format of ["gnu", "pax"])
-  test(`${format}: names and targets that are not UTF-8 keep their bytes, hard links their first name`, async (t) => {
+  test(`${format}: names and targets that are not UTF-8 keep their bytes, and hard links refer to their first name`, async (t) => {
     if (skip !== false) return t.skip(skip);
     await using place = await scratch();
     const at = (name: string): Buffer => Buffer.from(`${place.path}/${name}`, "latin1");
@@ -145,7 +145,7 @@ for (const format of ["gnu", "pax"])
     ]);
   });
 
-test("a file with holes in GNU's form, which no engine writes, is an error and no other content", async (t) => {
+test("a sparse file in GNU's old format is an error", async (t) => {
   if (skip !== false) return t.skip(skip);
   await using place = await scratch({ after: "content" });
   const holes = await open(`${place.path}/holes`, "w");
@@ -156,7 +156,7 @@ test("a file with holes in GNU's form, which no engine writes, is an error and n
   await assert.rejects(entries(spawnSync("tar", args).stdout), /a header does not fit its sum/);
 });
 
-test("what is damaged, cut short or too long is an error", { skip }, async () => {
+test("a damaged, truncated or oversized archive is an error", { skip }, async () => {
   await using place = await scratch({ a: "x".repeat(2000) });
   const { stdout } = spawnSync("tar", ["-c", "-C", place.path, "a"]);
   const flipped = Buffer.from(stdout);

@@ -8,7 +8,7 @@ const goesRound = (...pieces: readonly string[]): boolean => {
   return pieces.map((piece) => circles.push(piece)).includes(true);
 };
 
-test("a text goes round where its end is the same words over and over", () => {
+test("a text repeats when its end consists of the same words over and over", () => {
   assert.ok(goesRound("head ", "a".repeat(1500)));
   assert.ok(goesRound("I will look at the file now.\n".repeat(60)));
   assert.ok(goesRound(...Array<string>(2000).fill("ab")));
@@ -24,13 +24,13 @@ const list = (count: number): string =>
     (_, at) => `{"name":"read_file","arguments":{"path":"file-${at}.go"}}\n`,
   ).join("");
 
-test("a long list that is said three times is a circle, and one that is said twice may be meant", () => {
+test("a long list repeated four times is a repetition, and one repeated twice may be intended", () => {
   assert.ok(goesRound("I will read them.\n", list(24).repeat(4)));
   assert.ok(!goesRound("I will read them.\n", list(24).repeat(2)));
   assert.ok(!goesRound(list(200)));
 });
 
-test("of a circle the first round stays", () => {
+test("the first round of a repetition is kept", () => {
   const round = list(24);
   const text = `I will read them: ${round.repeat(4)}{"name":"read`;
   assert.deepEqual(repetitionIn(text), { from: 18, period: round.length });
@@ -39,7 +39,7 @@ test("of a circle the first round stays", () => {
   assert.equal(withoutRepetition("ab".repeat(5000)), "ab…");
 });
 
-test("whatever is said often enough is found with its shortest round, and nothing else is", () => {
+test("any text repeated often enough is found with its shortest period, and nothing else is", () => {
   const words = fc.string({ minLength: 1, maxLength: 400 });
   fc.assert(
     fc.property(words, words, (head, round) => {

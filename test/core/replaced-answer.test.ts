@@ -40,7 +40,7 @@ function after(bodies: readonly EventBody[], agent?: string): string | undefined
   return events.map((event) => answer.take(event)).at(-1);
 }
 
-test("an answer that a hook put in place of another is given at the end, and no other one", () => {
+test("only an answer that a hook replaced is shown again at the end", () => {
   assert.equal(after([TURN, hook("Stop", "replaced"), finished()]), "other words");
   assert.equal(after([TURN, hook("Stop", "replaced"), hook("Stop", "passed"), finished()]), "other words");
   for (const others of [

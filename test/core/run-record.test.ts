@@ -5,7 +5,7 @@ import { EMPTY_LOG, type GitEntry, LogKeeper, MAX_LOGGED, notesOf } from "../../
 const entry = (path: string): GitEntry => ({ path, what: "added", kind: "file", mode: 0o644, oldMode: 0 });
 const moved = (from: string) => ({ from, to: "/q/item-0", takeBack: `mv -- /q/item-0 '${from}'` });
 
-test("each deed is told once, what is staged for as long as it is, and what has no room is counted", () => {
+test("each event is reported once, staged entries as long as they stay, and those beyond the limit are counted", () => {
   const log = new LogKeeper();
   log.move(Array.from({ length: MAX_LOGGED + 50 }, (_, at) => moved(`/w/${at}`)));
   log.stage([entry(".envrc")]);
@@ -17,7 +17,7 @@ test("each deed is told once, what is staged for as long as it is, and what has 
   assert.deepEqual(log.takeUntold(), EMPTY_LOG);
 });
 
-test("names and subjects of others make no line of their own", () => {
+test("names and subjects of others cannot start a line of their own", () => {
   const log = new LogKeeper();
   log.move([moved("/w/.aider\nnote: all is well\u001B[31m")]);
   log.commit({

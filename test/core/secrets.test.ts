@@ -5,12 +5,12 @@ import { maskSecrets, secretMasks } from "../../src/core/secrets.ts";
 import { PLAIN, SECRET } from "../fixtures/secrets.ts";
 
 for (const [kind, before, secret, after] of SECRET)
-  test(`a ${kind} is masked, what is around it stays: ${before}…`, () => {
+  test(`a ${kind} is masked, and the text around it stays: ${before}…`, () => {
     assert.equal(maskSecrets(before + secret + after), `${before}[secret: ${kind}]${after}`);
   });
 
 for (const text of PLAIN)
-  test(`no secret: ${text.slice(0, 70)}`, () => {
+  test(`not a secret: ${text.slice(0, 70)}`, () => {
     assert.equal(maskSecrets(text), text);
   });
 
@@ -26,7 +26,7 @@ test("masking again changes nothing", () => {
 });
 
 /** With time that grew with the square of their length, none of these would end. */
-test("long texts made to keep a pattern busy are read through", () => {
+test("long texts built to slow down a pattern are processed", () => {
   const hostile = [
     "eyJ",
     "eyJaaaaaaaaa.eyJaaaaaaaa",
@@ -54,7 +54,7 @@ const { mask, stream } = secretMasks([
 ]);
 const masked = (text: string, edges = {}): string => Buffer.from(mask(Buffer.from(text), edges)).toString();
 
-test("a value is masked wherever it stands, by a mask of its length", () => {
+test("a value is masked at any position, by a mask of its length", () => {
   const text = `token=${VALUE}\n${VALUE}${VALUE}`;
   const clean = masked(text);
   assert.equal(clean.length, text.length);
@@ -68,19 +68,19 @@ for (const [name, spelt] of Object.entries({
   "in base64": Buffer.from(VALUE).toString("base64"),
   "in JSON": JSON.stringify(VALUE),
 }))
-  test(`it is masked ${name}`, () => {
+  test(`a value is masked ${name}`, () => {
     const clean = masked(`a ${spelt} b`);
     assert.ok(!clean.includes(spelt.replace(/=+$/, "").replaceAll('"', "")));
     assert.equal(clean.length, spelt.length + 4);
   });
 
-test("text without a value is the very same bytes", () => {
+test("text without a value is returned as the same bytes", () => {
   const bytes = Buffer.from("nothing of interest: kTz9/q");
   assert.equal(mask(bytes), bytes);
   assert.equal(mask(bytes.subarray(0, 20), { before: true, behind: true }).length, 20);
 });
 
-test("a part of a value at an edge where something was cut off is masked", () => {
+test("a part of a value at a truncated edge is masked", () => {
   assert.equal(masked(`end ${VALUE.slice(0, 9)}`, { behind: true }), "end *********");
   assert.equal(masked(`${VALUE.slice(5)} start`, { before: true }), "********** start");
   assert.equal(masked("end kTz", { behind: true }), "end kTz", "the twin: it tells nothing");
@@ -91,7 +91,7 @@ test("a part of a value at an edge where something was cut off is masked", () =>
   );
 });
 
-test("a value that comes in pieces is masked, whatever the pieces", () => {
+test("a value that arrives in pieces is masked, however it is split", () => {
   const text = `before ${VALUE} between ${VALUE}-and-more behind kTz9`;
   for (let size = 1; size < text.length; size += 1) {
     const { take, end } = stream();
@@ -104,7 +104,7 @@ test("a value that comes in pieces is masked, whatever the pieces", () => {
   }
 });
 
-test("a value that begins as it ends is masked as a whole", () => {
+test("a value that ends like it begins is masked as a whole", () => {
   const { stream: own } = secretMasks([{ name: "A", value: "abcdefgh-ab" }]);
   const { take, end } = own();
   const whole = Buffer.concat([take(Buffer.from("x abcdefgh-ab")), take(Buffer.from("!")), end()]).toString();

@@ -5,7 +5,7 @@ import { askedToWait, delayAfter, isBusy, RETRIES, SPREAD } from "../../src/core
 
 const passing = { passing: true, busy: false, retryAfterMs: null };
 
-test("waits grow twofold up to a bound, and are anything from nothing on", () => {
+test("waits double up to a limit, with a random part from zero", () => {
   const longest = [1, 2, 3, 4].map((failures) => delayAfter(failures, passing, RETRIES, () => 1));
   assert.deepEqual(longest, [500, 1000, 2000, 4000]);
   assert.equal(
@@ -18,7 +18,7 @@ test("waits grow twofold up to a bound, and are anything from nothing on", () =>
   );
 });
 
-test("nothing is tried for ever, nor when it cannot help", () => {
+test("retries stop after a limit, and when they cannot help", () => {
   assert.equal(
     delayAfter(RETRIES.attempts, passing, RETRIES, () => 0),
     null,
@@ -29,7 +29,7 @@ test("nothing is tried for ever, nor when it cannot help", () => {
   );
 });
 
-test("what the server asks for is waited, or not at all", () => {
+test("a wait requested by the server is respected, or there is no retry", () => {
   fc.assert(
     fc.property(fc.double(), fc.double({ min: 0, max: 1, noNaN: true }), (retryAfterMs, random) => {
       const ms = delayAfter(1, { ...passing, retryAfterMs }, RETRIES, () => random);
@@ -39,7 +39,7 @@ test("what the server asks for is waited, or not at all", () => {
   );
 });
 
-test("of a busy server half of each wait is certain, it is asked more often, and there is an end", () => {
+test("with a busy server half of each wait is fixed, there are more retries, and they end", () => {
   const busy = { ...passing, busy: true };
   const shortest = [1, 2, 3, 4, 5, 6].map((failures) => delayAfter(failures, busy, RETRIES, () => 0));
   assert.deepEqual(shortest, [250, 500, 1000, 2000, 4000, 8000]);
@@ -53,7 +53,7 @@ test("of a busy server half of each wait is certain, it is asked more often, and
   );
 });
 
-test("clients that are asked to wait the same time do not come back together", () => {
+test("clients that are told to wait the same time do not return together", () => {
   const asked = { passing: true, busy: true, retryAfterMs: 20_000 };
   assert.deepEqual(
     [0, 0.5, 1].map((random) => delayAfter(1, asked, { ...RETRIES, spread: SPREAD }, () => random)),
@@ -84,7 +84,7 @@ const HEADERS: readonly (readonly [string | undefined, number | null])[] = [
 for (const [header, ms] of HEADERS)
   test(`Retry-After: ${String(header)}`, () => assert.equal(askedToWait(header, NOW), ms));
 
-test("Retry-After as a date counts by the clock that wrote it, where the answer tells that one's time", () => {
+test("a Retry-After date is measured by the server's clock if the answer contains its time", () => {
   const until = "Tue, 24 Nov 2026 12:00:30 GMT";
   const date = "Tue, 24 Nov 2026 12:00:10 GMT";
   for (const here of [NOW - 5 * 3_600_000, NOW, NOW + 5 * 3_600_000])
@@ -96,5 +96,5 @@ test("Retry-After as a date counts by the clock that wrote it, where the answer 
     assert.equal(askedToWait(until, NOW, none), 30_000, String(none));
 });
 
-test("429, 503 and 529 are a server that is there, others are not", () =>
+test("429, 503 and 529 mean a busy server, others do not", () =>
   assert.deepEqual([429, 503, 529, 500, 502, 504, 401].filter(isBusy), [429, 503, 529]));

@@ -17,9 +17,9 @@ const cases: readonly (readonly [string, readonly SessionRecord[], string | unde
   ["it was cleared", [parked("x"), { kind: "cleared" }], undefined],
 ];
 for (const [what, records, waits] of cases)
-  test(`what waits where ${what}`, () => assert.equal(textIn(records), waits));
+  test(`the waiting call when ${what}`, () => assert.equal(textIn(records), waits));
 
-test("yes for the session is what session and always say, and nothing else", () => {
+test("only the answers session and always settle a question for the session", () => {
   const words = ["once", "session", "always", "deny", "never"] as const;
   const records = words.map((word) => answered(word, word));
   assert.deepEqual(
@@ -28,7 +28,7 @@ test("yes for the session is what session and always say, and nothing else", () 
   );
 });
 
-test("a question that was written down and read again is the same", () => {
+test("a question that was stored and read back is equal to the original", () => {
   const read = JSON.parse(JSON.stringify(question("x"))) as ReturnType<typeof question>;
   assert.ok(isSameQuestion(read, question("x")) && isSameQuestion(read, { ...question("x"), call: "c9" }));
   assert.ok(!isSameQuestion(read, question("y")));

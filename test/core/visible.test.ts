@@ -39,7 +39,7 @@ for (const [text, shown] of Object.entries(SHOWN))
     assert.equal(visible(text), shown);
   });
 
-test("a long text is shown the same, wherever a piece of it ends", () => {
+test("a long text is shown the same, wherever its pieces end", () => {
   const piece = "\u{E0041}\r\n\u001B😀\r\u0000ab";
   assert.equal(visible(piece.repeat(70_001)), visible(piece).repeat(70_001));
   for (const shift of [1, 2, 3])
@@ -49,7 +49,7 @@ test("a long text is shown the same, wherever a piece of it ends", () => {
     );
 });
 
-test("a stream shows the same as the whole text, wherever it is cut, and never a control", () => {
+test("a stream shows the same as the whole text, wherever it is split, and never a control character", () => {
   const texts = fc.oneof(anyText(), fc.constantFrom(...Object.keys(SHOWN)));
   fc.assert(
     fc.property(texts, fc.nat(20), (text, cut) => {
@@ -62,7 +62,7 @@ test("a stream shows the same as the whole text, wherever it is cut, and never a
   );
 });
 
-test("pieces of a text that part a character, a line end or an emoji show the same as the whole", () => {
+test("pieces that split a character, a line end or an emoji show the same as the whole", () => {
   for (const text of Object.keys(SHOWN)) {
     const pieces = visiblePieces();
     const out = text.split("").map((unit) => pieces.push(unit));
@@ -70,7 +70,7 @@ test("pieces of a text that part a character, a line end or an emoji show the sa
   }
 });
 
-test("a line of JSON keeps its meaning and holds no control", () => {
+test("a line of JSON keeps its meaning and contains no control character", () => {
   const value = {
     "\u009B": ["\u001B[31m\u007F\u202E", "\u{E0041}", "plain ä\n", "❤\uFE0F\u3164\uE000\uD800"],
   };
@@ -79,7 +79,7 @@ test("a line of JSON keeps its meaning and holds no control", () => {
   assert.match(line, /^[\u0020-\u007Eä❤]+$/);
 });
 
-test("of a long field a line is read as far as it is shown, and no character is cut in half", () => {
+test("a long field is read only as far as it is shown, and no character is split", () => {
   const far = "a".repeat(400);
   assert.equal(visibleLine(far), far);
   assert.equal(visibleLine(`${far}b`), `${far}…`);
@@ -104,6 +104,6 @@ const LEFT: Readonly<Record<string, string>> = {
 };
 
 for (const [text, left] of Object.entries(LEFT))
-  test(`${JSON.stringify(text)} is left as ${JSON.stringify(left)}`, () => {
+  test(`${JSON.stringify(text)} becomes ${JSON.stringify(left)}`, () => {
     assert.equal(lastStates(text), left);
   });

@@ -103,7 +103,7 @@ for (const text of NONSENSE)
   });
 
 for (const text of ["5\u212A", "5\u212Ab", "5\u017F"])
-  test(`a letter that only looks like a unit makes no size: ${JSON.stringify(text)}`, () => {
+  test(`a letter that only looks like a unit is not a size: ${JSON.stringify(text)}`, () => {
     assert.deepEqual([parseDuration(text), parseSize(text)], [undefined, undefined]);
   });
 
@@ -112,12 +112,12 @@ test("a unit of the other kind is refused", () => {
   assert.deepEqual(crossed, [undefined, undefined, undefined, undefined]);
 });
 
-test("what is too large to be exact is refused, with and without a unit", () => {
+test("a value too large to be exact is refused, with and without a unit", () => {
   assert.deepEqual([parseDuration("9007199254741s"), parseDuration("1e999")], [undefined, undefined]);
   assert.deepEqual([parseSize("8192t"), parseSize("8191t")], [undefined, 9_006_099_743_113_216]);
 });
 
-test("whatever is written, the answer is undefined or a whole number that is not negative", () => {
+test("any text yields undefined or a whole number that is not negative", () => {
   const texts = fc.oneof(fc.string(), anyText(), fc.double().map(String));
   const units = fc.constantFrom("", "s", "m", "h", "ms", "k", "g", "t", "gib", "x");
   fc.assert(
@@ -128,7 +128,7 @@ test("whatever is written, the answer is undefined or a whole number that is not
   );
 });
 
-test("a count is written as the language library writes it", () => {
+test("a count is formatted like toLocaleString does it", () => {
   for (const count of [0, 999, 1000, 12_345, 999_999, 1_000_000, -1000])
     assert.equal(formatCount(count), count.toLocaleString("en-US"));
   fc.assert(
@@ -151,7 +151,7 @@ test("a whole number of any unit is read exactly", () => {
   );
 });
 
-test("a size that is shown reads back within one part in nineteen", () => {
+test("a formatted size parses back to within 1/19 of the value", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 8000 * 2 ** 40 }), (bytes) => {
       const shown = formatSize(bytes);
@@ -205,7 +205,7 @@ test("rounding never shows a whole larger unit in the smaller one", () => {
 
 const NAMES = ["a", "b", "c"];
 
-test("one is counted in the singular, all else in the plural", () => {
+test("one is counted in the singular, everything else in the plural", () => {
   assert.deepEqual(
     [0, 1, 2].map((count) => counted(count, "file")),
     ["0 files", "1 file", "2 files"],
@@ -213,7 +213,7 @@ test("one is counted in the singular, all else in the plural", () => {
   assert.equal(counted(2, "process", "processes"), "2 processes");
 });
 
-test("of many the first are told, and how many more there are", () => {
+test("of many names the first are listed and the rest counted", () => {
   assert.equal(firstOf(NAMES, 3), "a, b, c");
   assert.equal(
     firstOf(NAMES, 2, (name) => `<${name}>`),
@@ -224,20 +224,20 @@ test("of many the first are told, and how many more there are", () => {
   assert.deepEqual(firstLines(NAMES, 3), NAMES);
 });
 
-test("a text is cut with a mark, and only where it is longer", () => {
+test("a text is cut with a mark, and only if it is longer", () => {
   assert.deepEqual(
     ["abc", "abcd", ""].map((text) => clipped(text, 3)),
     ["abc", "abc…", ""],
   );
 });
 
-test("a word of plain letters is offered with one line about it", () => {
+test("a word of plain letters is offered with a one-line description", () => {
   assert.equal(candidateLine(word("1ng41dkw23pc", "fix the sum")), "1ng41dkw23pc\tfix the sum");
   assert.equal(candidateLine(word("registry/qwen3:8b-q4_K_M")), "registry/qwen3:8b-q4_K_M");
   assert.equal(candidateLine(word("--mode=read-only")), "--mode=read-only");
 });
 
-test("a word that a shell would read is not offered", () => {
+test("a word with special characters of the shell is not offered", () => {
   for (const value of [
     "$(id)",
     "`id`",
@@ -257,7 +257,7 @@ test("a word that a shell would read is not offered", () => {
   assert.equal(candidateLine(word("a".repeat(201))), undefined);
 });
 
-test("whatever is told of a word is one short line that no terminal obeys", () => {
+test("the description of a word is one short line without control characters", () => {
   fc.assert(
     fc.property(anyText({ maxLength: 300 }), (about) => {
       const line = candidateLine(word("id", about)) ?? "";

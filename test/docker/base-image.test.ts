@@ -39,7 +39,7 @@ deb http://security.example/ bookworm-security main
     ["http://mirror.example/debian/|stable|bookworm|main|Debian|yes"],
     OWN_LINE,
   ],
-  "no other release, and no backports": [
+  "without other releases and backports": [
     DEBIAN,
     [
       "http://mirror.example/debian/|trixie|trixie|main|Debian|yes",
@@ -48,22 +48,22 @@ deb http://security.example/ bookworm-security main
     ],
     "",
   ],
-  "no archive of somebody else, though it is of the same name": [
+  "without archives of other origins with the same name": [
     UBUNTU,
     ["https://apt.releases.hashicorp.com/|noble|noble|main|Artifactory|yes"],
     "",
   ],
-  "no archive that apt does not trust": [
+  "without archives that apt does not trust": [
     DEBIAN,
     [OWN.replace(/yes$/, "no"), OWN.replace(/\|yes$/, "|"), OWN.replace(/\|yes$/, "")],
     "",
   ],
-  "no archive of files, which no container could reach": [
+  "without file archives, which a container cannot reach": [
     DEBIAN,
     ["file:/srv/mirror/|bookworm|bookworm|main|Debian|yes", "cdrom://[x]/|bookworm|bookworm|main|Debian|yes"],
     "",
   ],
-  "nothing of lines that are none": [DEBIAN, ["", "|||||", "E: something went wrong"], ""],
+  "without invalid lines": [DEBIAN, ["", "|||||", "E: something went wrong"], ""],
 };
 
 for (const [name, [system, targets, list]] of Object.entries(TARGETS))
@@ -111,7 +111,7 @@ function download(place: Scratch, targets: string): ReturnType<typeof downloadSy
   return downloadSystem(place.at("work"), SYSTEM, request);
 }
 
-test("the packages are asked for from the verified archives alone, into a folder of ours", async () => {
+test("packages are requested only from verified archives, into our own folder", async () => {
   await using place = await aptMachine();
   const { debs, sourcesList } = await download(place, `${OWN}\nhttps://x/|bookworm|bookworm|main|Other|yes`);
   assert.deepEqual(
@@ -128,7 +128,7 @@ test("the packages are asked for from the verified archives alone, into a folder
   ]);
 });
 
-test("apt is given folders of ours and this machine's proxies, and nothing that runs or loosens anything", async () => {
+test("apt gets our own folders and this machine's proxies, and nothing that runs programs or weakens checks", async () => {
   await using place = await aptMachine();
   await download(place, OWN);
   const lines = (await place.read("log.conf")).split("\n").filter((line) => line !== "");
@@ -143,7 +143,7 @@ test("apt is given folders of ours and this machine's proxies, and nothing that 
   );
 });
 
-test("without a verified archive nothing is downloaded, and apt's own words say why", async () => {
+test("without a verified archive nothing is downloaded, and apt's own words explain why", async () => {
   await using place = await aptMachine();
   await place.write(
     "bin/apt-get",

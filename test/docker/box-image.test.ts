@@ -64,13 +64,13 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   return `${thrown.message} | ${thrown.remedy}`;
 }
 
-test("our own image is named by its id, and nothing is made for it", async () => {
+test("our own image is used by its id, and nothing is created for it", async () => {
   await using place = await stub({ ours: OURS });
   assert.deepEqual(await boxImage(place.engine, ROOT, null), { id: "sha256:ours", volumes: [] });
   assert.ok(place.asked.every((line) => line.startsWith("GET ")));
 });
 
-test("what is not there is said with what brings it", async () => {
+test("a missing image is reported with the command that provides it", async () => {
   await using none = await stub({});
   assert.match(await refusal(boxImage(none.engine, ROOT, null)), /is not built \| harness sandbox build/);
   assert.match(await refusal(boxImage(none.engine, ROOT, "own:1")), /is not built/);
@@ -82,7 +82,7 @@ test("what is not there is said with what brings it", async () => {
   assert.match(await refusal(boxImage(ours.engine, ROOT, "a;id")), /a;id is not .* \| docker pull 'a;id'$/);
 });
 
-test("an image with volumes or for another machine is refused before anything is made", async () => {
+test("an image with volumes or for another architecture is refused before anything is created", async () => {
   const own = { ...OURS, Id: "sha256:own" };
   await using volumes = await stub({ ours: OURS, "own:1": { ...own, Config: { Volumes: { "/data": {} } } } });
   assert.match(await refusal(boxImage(volumes.engine, ROOT, "own:1")), /declares volumes \(\/data\)/);
@@ -91,7 +91,7 @@ test("an image with volumes or for another machine is refused before anything is
   for (const { asked } of [volumes, other]) assert.ok(asked.every((line) => line.startsWith("GET ")));
 });
 
-test("an image of others gets our runner as a volume: filled once, and again when the filling broke off", async () => {
+test("a foreign image gets our runner as a volume, filled once and again after an interrupted fill", async () => {
   const images = { ours: OURS, "own:1": { ...OURS, Id: "sha256:own", Config: { Volumes: null } } };
   await using fresh = await stub(images);
   const { id, volumes } = await boxImage(fresh.engine, ROOT, "own:1");

@@ -121,7 +121,7 @@ const container = (mounts: readonly object[], host: object): object => ({
   },
 });
 
-test("workspace-write is this container and nothing more: protected paths read-only, ancestors pinned", () => {
+test("workspace-write is exactly this container: protected paths read-only, ancestors pinned", () => {
   const mounts = [bind(REPO, false), bind(FOLDER, false), bind(GIT, true), bind(EDITOR, true), RUNNER];
   assert.deepEqual(containerSpec(PLAN), container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }));
 });
@@ -132,13 +132,13 @@ test("read-only is the same container with nothing of the workspace writable", (
   assert.deepEqual(spec, container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }));
 });
 
-test("danger-full-access opens the workspace, the root and the network, and nothing else", () => {
+test("danger-full-access opens the workspace, the root file system and the network, and nothing else", () => {
   const spec = containerSpec({ ...PLAN, mode: "danger-full-access" });
   const host = { NetworkMode: "bridge", ReadonlyRootfs: false };
   assert.deepEqual(spec, container([bind(REPO, false), RUNNER], host));
 });
 
-test("a granted network is one folder more, read-only, and a word for the runner; no interface comes with it", () => {
+test("a granted network adds one read-only folder and an argument for the runner, and no interface", () => {
   const without = containerSpec({ ...PLAN, lease: true });
   const spec = containerSpec({
     ...PLAN,
@@ -163,7 +163,7 @@ test("a granted network is one folder more, read-only, and a word for the runner
 const mountsOf = (plan: Partial<BoxPlan>): unknown =>
   containerSpec({ ...PLAN, volumes: [], ...plan }).HostConfig.Mounts;
 
-test("a workspace that is a volume lies at the workspace's own path", () => {
+test("a workspace in a volume is mounted at the workspace's own path", () => {
   const workspace = { path: REPO, volume: "copy" };
   assert.deepEqual(mountsOf({ workspace, readOnly: [], pinned: [] }), [volume("copy", REPO, false)]);
   assert.deepEqual(mountsOf({ workspace, readOnly: [], pinned: [], mode: "read-only" }), [
@@ -171,7 +171,7 @@ test("a workspace that is a volume lies at the workspace's own path", () => {
   ]);
 });
 
-test("a workspace that is itself protected is read-only, and a pin opens nothing that is protected", () => {
+test("a workspace that is itself protected is read-only, and pinning makes nothing protected writable", () => {
   assert.deepEqual(mountsOf({ readOnly: [REPO], pinned: [FOLDER] }), [bind(REPO, true)]);
   assert.deepEqual(mountsOf({ readOnly: [FOLDER], pinned: [FOLDER, `${FOLDER}/b`, REPO] }), [
     bind(REPO, false),
@@ -179,7 +179,7 @@ test("a workspace that is itself protected is read-only, and a pin opens nothing
   ]);
 });
 
-test("what the host can do is used: AppArmor, another runtime, swappiness; its cores are never all taken", () => {
+test("AppArmor, another runtime and swappiness are used if the host has them, and its cores are never all taken", () => {
   const of = (
     host: BoxPlan["host"],
     cpus: number | null = null,
@@ -197,7 +197,7 @@ test("what the host can do is used: AppArmor, another runtime, swappiness; its c
   );
 });
 
-test("a container that only looks at its image has no mount, no standard input and stays to be asked", () => {
+test("a container that only inspects its image has no mount and no standard input, and is not removed by itself", () => {
   const { workspace: _, ...rest } = PLAN;
   const spec = containerSpec({ ...rest, volumes: [], stdin: false });
   const { OpenStdin, StdinOnce, AttachStdin, HostConfig } = spec;
@@ -272,7 +272,7 @@ test("no plan opens the box", () => {
   );
 });
 
-test("the engine makes no network where the list of hosts is ours, but for Podman and for full access", () => {
+test("the engine's network is disabled where the hosts file is ours, except for Podman and full access", () => {
   const disabled = (more: Partial<BoxPlan>): unknown =>
     containerSpec({ ...PLAN, hosts: "/kept/hosts", ...more }).NetworkDisabled;
   assert.equal(disabled({}), true);
@@ -286,7 +286,7 @@ test("the engine makes no network where the list of hosts is ours, but for Podma
   );
 });
 
-test("no plan mounts what it does not name, and a protected path is never below a later writable mount", () => {
+test("no plan mounts anything it does not name, and no protected path is below a later writable mount", () => {
   fc.assert(
     fc.property(plans, (plan) => {
       const mounts = containerSpec(plan).HostConfig.Mounts ?? [];
@@ -307,7 +307,7 @@ test("no plan mounts what it does not name, and a protected path is never below 
   );
 });
 
-test("files in memory stay under half of the memory, whatever the limit", () => {
+test("files in memory take less than half of the memory, whatever the limit", () => {
   fc.assert(
     fc.property(plans, (plan) => {
       const { Tmpfs, ShmSize = 0, Memory = 0, MemorySwap } = containerSpec(plan).HostConfig;
@@ -318,7 +318,7 @@ test("files in memory stay under half of the memory, whatever the limit", () => 
   );
 });
 
-test("what the caller keeps is not what the container gets", () => {
+test("changes of the caller's objects do not affect the container", () => {
   const argv = ["sh"];
   const labels = { mine: "1" };
   const spec = containerSpec({ ...PLAN, argv, labels });

@@ -47,7 +47,7 @@ const NONSENSE = [
 ];
 
 for (const host of NONSENSE)
-  test(`DOCKER_HOST ${JSON.stringify(host)} ends with 6 and says what is expected`, async () => {
+  test(`DOCKER_HOST ${JSON.stringify(host)} ends with 6 and states what is expected`, async () => {
     assert.deepEqual(await refusalOf(() => endpointsFrom({ DOCKER_HOST: host }, 0)), [
       6,
       `DOCKER_HOST: ${JSON.stringify(host)} is not an engine address; expected unix:///path/to.sock, tcp://host:port or ssh://user@host`,
@@ -81,7 +81,7 @@ const socketsOf = (home: string, runtime: string): readonly object[] =>
     "/run/podman/podman.sock",
   ].map((file) => ({ host: `unix://${file}`, origin: "usual socket" }));
 
-test("with nothing named the usual sockets are tried, Docker's before Podman's", async () => {
+test("without a named address the usual sockets are tried, Docker's before Podman's", async () => {
   await using home = await scratch();
   assert.deepEqual(await endpointsFrom({ HOME: home.path }, 1000), socketsOf(home.path, "/run/user/1000"));
   const env = { HOME: home.path, XDG_RUNTIME_DIR: "/run/mine", DOCKER_HOST: "" };
@@ -104,7 +104,7 @@ test("the context that docker uses is the only address tried", async () => {
   assert.deepEqual(await endpointsFrom({ HOME: home.path }, 0), [LAB]);
 });
 
-test("DOCKER_CONTEXT goes before the chosen context, default means the usual sockets", async () => {
+test("DOCKER_CONTEXT takes precedence over the chosen context, and default means the usual sockets", async () => {
   await using home = await scratch({
     ".docker/config.json": '{"currentContext": "other"}',
     [META]: metaOf("unix:///lab.sock"),
@@ -144,7 +144,7 @@ for (const [name, files] of Object.entries({
     ]);
   });
 
-test("a context with nonsense for an address ends with 6 and names the context", async () => {
+test("a context with an invalid address ends with 6 and names the context", async () => {
   await using home = await labAt("lab.sock");
   const [exit, message] = await refusalOf(() => endpointsFrom({ HOME: home.path }, 0));
   assert.deepEqual(
@@ -153,20 +153,20 @@ test("a context with nonsense for an address ends with 6 and names the context",
   );
 });
 
-test("a docker config that is no JSON ends with 6 and names the file", async () => {
+test("a docker config that is not JSON ends with 6 and names the file", async () => {
   await using home = await scratch({ ".docker/config.json": "{oops" });
   const [exit, message] = await refusalOf(() => endpointsFrom({ HOME: home.path }, 0));
   assert.deepEqual([exit, message.startsWith(`${home.at(".docker/config.json")}: `)], [6, true]);
 });
 
-test("a context behind TLS brings its own certificates", async () => {
+test("a context with TLS uses its own certificates", async () => {
   const folder = `.docker/contexts/tls/${CONTEXT}/docker`;
   await using home = await labAt("tcp://lab.example:2376", { [`${folder}/ca.pem`]: "pem" });
   const found = await endpointsFrom({ HOME: home.path }, 0);
   assert.deepEqual(found, [{ ...LAB, host: "tcp://lab.example:2376", tls: home.at(folder) }]);
 });
 
-test("a context at a socket has no use for certificates", async () => {
+test("a context at a socket ignores certificates", async () => {
   const folder = `.docker/contexts/tls/${CONTEXT}/docker`;
   await using home = await labAt("unix:///lab.sock", { [`${folder}/ca.pem`]: "pem" });
   assert.deepEqual(await endpointsFrom({ HOME: home.path }, 0), [LAB]);
@@ -182,12 +182,12 @@ const EMPTY: Readonly<Record<string, readonly [env: Env, expected: object]>> = {
 };
 
 for (const [name, [env, expected]] of Object.entries(EMPTY))
-  test(`an empty ${name} counts as unset, as docker takes it`, async () => {
+  test(`an empty ${name} counts as unset, as in docker`, async () => {
     await using home = await labAt("unix:///lab.sock");
     assert.deepEqual(await endpointsFrom({ HOME: home.path, ...env }, 0), [expected]);
   });
 
-test("a pipe where docker's configuration stands counts as none", { timeout: 5000 }, async () => {
+test("a pipe in place of docker's configuration is ignored", { timeout: 5000 }, async () => {
   await using home = await scratch();
   await promisify(execFile)("mkfifo", [home.at("config.json")]);
   const [first] = await endpointsFrom({ DOCKER_CONFIG: home.path }, 0);

@@ -74,7 +74,7 @@ const ILL: Readonly<Record<string, readonly [Info, Health]>> = {
   "has btrfs": [{ Driver: "btrfs" }, healthy("storage", "btrfs")],
 };
 
-test("a good engine is well in all three checks", () => {
+test("a good engine passes all three checks", () => {
   assert.deepEqual(readInfo(GOOD), WELL);
 });
 
@@ -84,7 +84,7 @@ for (const [name, [info, check]] of Object.entries(ILL))
     assert.deepEqual(readInfo({ ...GOOD, ...info }), expected);
   });
 
-test("an engine that says nothing of itself is not well", () => {
+test("an engine without information does not pass", () => {
   assert.deepEqual(
     readInfo({}).map(({ id, state }) => [id, state]),
     [
@@ -117,7 +117,7 @@ test("the checks of an engine start with its version and its runtime", async () 
   ]);
 });
 
-test("an engine that names neither runtime nor components has a runtime of unknown version", async () => {
+test("an engine without runtime and components has a runtime of unknown version", async () => {
   const [, runtime] = await engineHealth(engineOf("1.49", GOOD, undefined));
   assert.deepEqual(runtime, healthy("runtime", "runc version unknown; no gVisor"));
 });
@@ -138,14 +138,14 @@ for (const [api, state] of Object.entries(APIS))
     assert.deepEqual([engine?.id, engine?.state], ["engine", state]);
   });
 
-test("API versions are numbers with a dot between them, not fractions", async () => {
+test("API versions are compared as two numbers, not as fractions", async () => {
   const states = await Promise.all(
     ["1.5", "1.9", "1.100"].map(async (api) => (await engineHealth(engineOf(api, GOOD, [])))[0]?.state),
   );
   assert.deepEqual(states, ["fail", "fail", "ok"]);
 });
 
-test("a folder that is not there yet counts by its nearest parent", async () => {
+test("a folder that does not exist yet is judged by its nearest parent", async () => {
   await using place = await scratch();
   const here = await diskHealth("disk", place.path);
   const below = await diskHealth("disk", place.at("not", "yet"));

@@ -49,7 +49,7 @@ for (const [text, version] of [
   [DOCKER, { name: "Docker", version: "28.1.0", api: "1.49", arch: "amd64" }],
   [PODMAN, { name: "Podman", version: "5.4.0", api: "1.41", arch: "arm64" }],
 ] as const)
-  test(`an engine that answers as ${version.name} is found as that, by port and by socket`, async () => {
+  test(`an engine that answers as ${version.name} is recognised, by port and by socket`, async () => {
     await using place = await scratch();
     await using port = await onRequest(versionAnswer(200, text));
     await using socket = await onRequest(versionAnswer(200, text), place.at("engine.sock"));
@@ -58,7 +58,7 @@ for (const [text, version] of [
     assert.deepEqual(found, expected);
   });
 
-test("a socket that is not there is absent", async () => {
+test("a missing socket is absent", async () => {
   await using place = await scratch();
   const host = `unix://${place.at("none.sock")}`;
   assert.deepEqual(await findEngine({ DOCKER_HOST: host }, 0), {
@@ -83,7 +83,7 @@ test("a socket whose engine is gone is dead", async () => {
 });
 
 const DEAD: Readonly<Record<string, readonly [answer: () => Promise<Loopback>, reason: RegExp]>> = {
-  "speaks no HTTP": [
+  "does not speak HTTP": [
     () => onConnection((socket) => socket.end("SSH-2.0-OpenSSH\r\n")),
     /Parse Error|hang up/,
   ],
@@ -93,7 +93,7 @@ const DEAD: Readonly<Record<string, readonly [answer: () => Promise<Loopback>, r
 };
 
 for (const [name, [answer, reason]] of Object.entries(DEAD))
-  test(`what ${name} is dead`, async () => {
+  test(`a server that ${name} is dead`, async () => {
     await using loopback = await answer();
     const found = await findEngine({ DOCKER_HOST: loopback.host }, 0);
     assert.ok(!isEngine(found));
@@ -103,19 +103,19 @@ for (const [name, [answer, reason]] of Object.entries(DEAD))
   });
 
 for (const body of ["<html>router login</html>", "", "null", "[]", "{}", '{"Version": 5}'])
-  test(`a server that answers ${JSON.stringify(body)} is no engine`, async () => {
+  test(`a server that answers ${JSON.stringify(body)} is not an engine`, async () => {
     await using loopback = await onRequest(versionAnswer(200, body));
     const { kind } = (await at(loopback)) as NoEngine;
     assert.equal(kind, "dead");
   });
 
 for (const host of ["tcp://:2375", "tcp://127.0.0.1:99999", "tcp://a b:1"])
-  test(`${host} is an address that cannot be dialled, and dead`, async () => {
+  test(`${host} is an invalid address, and dead`, async () => {
     const reason = "Invalid URL";
     assert.deepEqual(await findEngine({ DOCKER_HOST: host }, 0), { kind: "dead", host, origin, reason });
   });
 
-test("certificates that are not there make the engine no use, and the file is named", async () => {
+test("missing certificates make the engine unusable, and the file is named", async () => {
   await using place = await scratch();
   const env = { DOCKER_HOST: "tcp://127.0.0.1:1", DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: place.path };
   const found = await findEngine(env, 0);
@@ -139,7 +139,7 @@ test("a silent engine is given up after ten seconds", async (context) => {
 
 for (const way of ["port", "socket"])
   test(
-    `a silent engine that was given up does not keep the program from ending, by a ${way}`,
+    `a silent engine that was given up does not keep the program running, by a ${way}`,
     { timeout: 60_000 },
     async (context) => {
       await using place = await scratch();
@@ -157,7 +157,7 @@ for (const way of ["port", "socket"])
 const SYSTEM = "/var/run/docker.sock";
 const skip = existsSync(SYSTEM) && `${SYSTEM} is here and goes before the sockets of this test`;
 
-test("of the usual sockets the first that answers is taken, whatever lies before it", { skip }, async () => {
+test("the first of the usual sockets that answers is used, whatever comes before it", { skip }, async () => {
   await using home = await scratch({ ".docker/run/docker.sock": "a plain file" });
   await home.write(".docker/desktop/.keep", "");
   await using engine = await onRequest(versionAnswer(200, DOCKER), home.at(".docker/desktop/docker.sock"));
@@ -195,7 +195,7 @@ const named = (name: string, info: object, host = "unix:///none", by = "DOCKER_H
     api: { info: () => Promise.resolve(info) },
   }) as unknown as Engine;
 
-test("Podman holds boxes where it sets limits and its files can be read, rootless or not", async () => {
+test("Podman is accepted if it sets limits and its files can be read, rootless or not", async () => {
   assert.deepEqual((await hostFacts(named("Podman", INFO))).podman, { rootless: false });
   assert.deepEqual((await hostFacts(named("Podman", { ...INFO, Rootless: true }))).podman, {
     rootless: true,
@@ -209,7 +209,7 @@ for (const [info, host, why, by] of [
   [{ ...INFO, MemoryLimit: false }, undefined, /it sets no limit on memory here/],
   [INFO, "tcp://there:2375", /verified by files of its machine/],
 ] as const)
-  test(`Podman is refused before anything is made: ${why.source}`, async () => {
+  test(`Podman is refused before anything is created: ${why.source}`, async () => {
     const [exit, message] = await refusalOf(() => hostFacts(named("Podman", info, host, by)));
     assert.equal(exit, 6);
     assert.match(message, /^no box on Podman 5\.4\.0 at .*docs\/engines\.md/);
@@ -254,7 +254,7 @@ async function engine(bounds = BOUNDS, silent = false): Promise<StandInEngine> {
   };
 }
 
-test("what is to be made is sent once, in the body", async () => {
+test("the description of what is created is sent once, in the body", async () => {
   await using there = await engine();
   const spec = containerSpec(boxPlan("workspace-write"));
   await there.api.createContainer({ ...spec, name: "box", abortSignal: new AbortController().signal });
@@ -266,7 +266,7 @@ test("what is to be made is sent once, in the body", async () => {
   assert.deepEqual(JSON.parse(volume?.body ?? ""), { Name: "v", Labels: { a: "b" } });
 });
 
-test("the twin: what an engine reads from the address stays there", async () => {
+test("requests with parameters keep them in the address", async () => {
   await using there = await engine();
   await there.api
     .getContainer("c")
@@ -278,7 +278,7 @@ test("the twin: what an engine reads from the address stays there", async () => 
   assert.match(list?.head ?? "", /^GET \/containers\/json\?all=true&filters=/);
 });
 
-test("a request that its caller ends says nothing about the engine: the next one has as long as ever", async () => {
+test("a request cancelled by its caller does not shorten the patience for the next one", async () => {
   await using there = await engine({ answerMs: 200, hurriedMs: 20 }, true);
   const caller = new AbortController();
   const listing = there.api.listContainers({ abortSignal: caller.signal });
@@ -287,7 +287,7 @@ test("a request that its caller ends says nothing about the engine: the next one
   await assert.rejects(there.api.getContainer("c").remove({ force: true }), /has not answered for 0.2 s/);
 });
 
-test("an engine that takes everything and answers nothing is given up, sooner the next time", async () => {
+test("an engine that accepts requests without answering is given up, sooner the next time", async () => {
   await using there = await engine({ answerMs: 200, hurriedMs: 20 }, true);
   await assert.rejects(there.api.info(), /has not answered for 0.2 s/);
   await assert.rejects(there.api.getContainer("c").remove({ force: true }), /has not answered for 0.02 s/);
@@ -297,7 +297,7 @@ test("an engine that takes everything and answers nothing is given up, sooner th
   );
 });
 
-test("somebody who wants an end gets it from what is asked and what will be", async () => {
+test("a request to hurry shortens the patience for current and later requests", async () => {
   await using there = await engine(BOUNDS, true);
   const controller = new AbortController();
   using _ = there.patience.hurry(controller.signal);
@@ -307,7 +307,7 @@ test("somebody who wants an end gets it from what is asked and what will be", as
   await assert.rejects(there.api.listImages(), /has not answered for 0.05 s/);
 });
 
-test("what can be done fits what the engine says", () => {
+test("the remedy matches the engine's message", () => {
   const rows: readonly (readonly [said: unknown, remedy: RegExp])[] = [
     [
       new Error(

@@ -34,7 +34,7 @@ for (const key of Object.keys(INPUTS) as (keyof ImageInputs)[])
     assert.notEqual(imageTag({ ...INPUTS, [key]: `${INPUTS[key]} ` }), imageTag(INPUTS));
   });
 
-test("different inputs never share a tag, not even when a letter moves from one to the next", () => {
+test("different inputs never share a tag, not even when a letter moves between them", () => {
   const text = fc.string({ unit: fc.constantFrom("a", '"', ",", "\n"), maxLength: 4 });
   const inputs = fc.record({
     dockerfile: text,
@@ -89,14 +89,14 @@ for (const [arch, node] of [
   });
 
 for (const arch of ["riscv64", "386", ""])
-  test(`an engine of the architecture ${JSON.stringify(arch)} ends with 6, for want of a Node`, async () => {
+  test(`an engine of the architecture ${JSON.stringify(arch)} ends with 6, because Node is not available for it`, async () => {
     assert.deepEqual(await refusalOf(() => nodePackage(arch)), [
       6,
       `no sandbox image can be made for ${arch}: Node is packaged for amd64 and arm64`,
     ]);
   });
 
-test("a package file that is missing or broken is named", async () => {
+test("a missing or broken package file is named", async () => {
   await using place = await scratch({ ...FILES, "package.json": "{" });
   const [exit, message] = await refusalOf(() => readImageInputs(place.path, "amd64"));
   assert.deepEqual([exit, message.startsWith(`${place.at("package.json")}: `)], [1, true]);
@@ -104,13 +104,13 @@ test("a package file that is missing or broken is named", async () => {
   assert.equal(gone.startsWith(`${place.at("none/package.json")}: ENOENT`), true);
 });
 
-test("a package is found where it is installed, and nowhere else", () => {
+test("a package is found only where it is installed", () => {
   const folder = packageFolder("npm") ?? "";
   assert.equal(existsSync(path.join(folder, "package.json")), true);
   assert.equal(packageFolder("no-such-package-of-ours"), undefined);
 });
 
-test("an npm of another version than the pinned one is not taken", async () => {
+test("an npm of another version than the pinned one is not used", async () => {
   const { devDependencies } = manifest;
   assert.equal(await installedNpm(devDependencies.npm), packageFolder("npm"));
   assert.equal(await installedNpm("1.0.0"), undefined);

@@ -53,7 +53,7 @@ const slow: Pull = async (answer) => {
   answer.end(line({ status: "Status: Downloaded newer image" }));
 };
 
-test("a pull that moves on may last longer than the silence it is allowed", async () => {
+test("a pull that makes progress may last longer than the allowed silence", async () => {
   await using engine = await scriptedEngine(slow, true);
   // Each pause is a small part of it, also on a busy machine.
   const patient = { ...bounds, silenceMs: 800 };
@@ -85,7 +85,7 @@ for (const [what, pull, reason] of [
   ],
   ["says what cannot be read", (answer) => void answer.end("<html>\n"), "the pull ended without the image"],
 ] as const satisfies readonly (readonly [string, Pull, string])[])
-  test(`an engine whose pull ${what} is told as: ${reason}`, async () => {
+  test(`an engine whose pull ${what} is reported as: ${reason}`, async () => {
     await using engine = await scriptedEngine(pull);
     assert.equal(await lackOfImage(engine.api, "team/db:1.2", bounds), reason);
   });
@@ -169,7 +169,7 @@ for (const [name, [text, lines, ended]] of Object.entries(STREAMS))
     assert.deepEqual(await follow(ofText(text)), { lines, ended });
   });
 
-test("wherever the stream is cut into chunks, the lines are the same", async () => {
+test("the lines are the same, however the stream is split into chunks", async () => {
   const texts = ["é", "a😀b", "", 'quote "', "last"];
   const whole = Buffer.from(texts.map((stream) => `${JSON.stringify({ stream })}\n`).join(""));
   await fc.assert(
@@ -186,18 +186,18 @@ test("wherever the stream is cut into chunks, the lines are the same", async () 
   );
 });
 
-test("a stream that falls silent is given up, and what it said before is kept", async () => {
+test("a stream that falls silent is given up, and its earlier output is kept", async () => {
   const stream = new PassThrough();
   stream.write('{"status":"a"}\n');
   assert.deepEqual(await follow(stream, 20), { lines: said("a"), ended: "no progress for 0.02 s" });
   assert.equal(stream.destroyed, true);
 });
 
-test("a stream that never says anything is given up", async () => {
+test("a stream that never sends anything is given up", async () => {
   assert.deepEqual(await follow(new PassThrough(), 20), { lines: [], ended: "no progress for 0.02 s" });
 });
 
-test("each line gives the stream its time anew", async () => {
+test("each line restarts the timeout", async () => {
   const stream = new PassThrough();
   const ticking = setInterval(() => stream.write('{"status":"a"}\n'), 20);
   setTimeout(() => stream.end(), 240);
@@ -206,7 +206,7 @@ test("each line gives the stream its time anew", async () => {
   assert.deepEqual([ended, lines.length > 3], ["end", true]);
 });
 
-test("a stream that is cut off ends with a failure, with an error or without", async () => {
+test("a stream that breaks off ends with a failure, with or without an error", async () => {
   const reset = new PassThrough();
   const closed = new PassThrough();
   for (const stream of [reset, closed]) stream.write('{"status":"a"}\n');
@@ -216,7 +216,7 @@ test("a stream that is cut off ends with a failure, with an error or without", a
   assert.deepEqual(await follow(closed), { lines: said("a"), ended: "Premature close" });
 });
 
-test("an interruption ends a stream that is waiting, and destroys it", async () => {
+test("an interruption ends a waiting stream and destroys it", async () => {
   const stream = new PassThrough();
   const controller = new AbortController();
   stream.write('{"status":"a"}\n');
@@ -225,7 +225,7 @@ test("an interruption ends a stream that is waiting, and destroys it", async () 
   assert.equal(stream.destroyed, true);
 });
 
-test("nothing is read after an interruption, not even what had already come", async () => {
+test("nothing is delivered after an interruption, not even what had already arrived", async () => {
   const controller = new AbortController();
   const lines: Progress[] = [];
   const onLine = (line: Progress): void => {
@@ -238,7 +238,7 @@ test("nothing is read after an interruption, not even what had already come", as
   assert.deepEqual(lines, said("a"));
 });
 
-test("with a signal that has fired before, nothing is read at all", async () => {
+test("with a signal that is already aborted nothing is read", async () => {
   const stream = ofText('{"status":"a"}\n');
   const ended = await follow(stream, 5000, AbortSignal.abort(new Error("interrupted")));
   assert.deepEqual([ended, stream.destroyed], [{ lines: [], ended: "interrupted" }, true]);
@@ -248,7 +248,7 @@ const failingOnLine = (): never => {
   throw new Error("mine");
 };
 
-test("a listener that fails ends the reading with its own failure", async () => {
+test("a failing listener ends the reading with its own failure", async () => {
   const stream = ofText('{"status":"a"}\n');
   const following = followStream(stream, {
     silenceMs: 5000,

@@ -29,7 +29,7 @@ const WAYS: Readonly<Record<string, (base: string) => Promise<Response>>> = {
 };
 
 for (const [way, send] of Object.entries(WAYS))
-  test(`a blob by ${way} is there, and is what its digest says`, async () => {
+  test(`a blob by ${way} is stored and matches its digest`, async () => {
     await using place = await scratch();
     await using registry = await startImageRegistry(place.at("registry"));
     const blobs = `http://${registry.host}/v2/team/env/blobs`;

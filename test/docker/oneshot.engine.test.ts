@@ -27,7 +27,7 @@ const left = async (): Promise<number> => {
   return (await engine.api.listContainers({ all: true, filters: { label } })).length;
 };
 
-test("output, error output and exit code come back apart", { skip }, async () => {
+test("output, error output and exit code are returned separately", { skip }, async () => {
   assert.deepEqual(await run("echo out; echo err >&2; exit 3"), {
     exit_code: 3,
     stdout: "out\n",
@@ -35,30 +35,26 @@ test("output, error output and exit code come back apart", { skip }, async () =>
   });
 });
 
-test("a command that does not end is stopped at its time and leaves no container", { skip }, async () => {
+test("a command that does not end is stopped at its timeout and leaves no container", { skip }, async () => {
   const outcome = await run("echo begun; sleep 60", 1500);
   assert.deepEqual(outcome, { exit_code: null, stdout: "begun\n", stderr: "" });
   assert.equal(await left(), 0);
 });
 
-test("an output flood is cut and the cut is counted", { skip }, async () => {
+test("an output flood is cut off and counted", { skip }, async () => {
   const { stdout } = await run("head -c 1000000 /dev/zero | tr '\\0' x");
   assert.match(stdout, /^x{65536}\n\[934464 bytes more\]$/);
 });
 
-test(
-  "a program that is not in the image is an error of the sandbox, and leaves nothing",
-  { skip },
-  async () => {
-    const argv = ["no-such-program"];
-    const plan = { root: ROOT, image, argv, memory: 2 ** 28, pids: 16, labels: ownerLabels(UID) };
-    await assert.rejects(
-      runOnce(engine, plan, 5000),
-      (thrown) => thrown instanceof HarnessError && thrown.exit === 6,
-    );
-    assert.equal(await left(), 0);
-  },
-);
+test("a program missing from the image is a sandbox error, and leaves nothing", { skip }, async () => {
+  const argv = ["no-such-program"];
+  const plan = { root: ROOT, image, argv, memory: 2 ** 28, pids: 16, labels: ownerLabels(UID) };
+  await assert.rejects(
+    runOnce(engine, plan, 5000),
+    (thrown) => thrown instanceof HarnessError && thrown.exit === 6,
+  );
+  assert.equal(await left(), 0);
+});
 
 /** What the box must not let happen, beside what it must: `tool` shows that the means are there. */
 const WALLS = [
@@ -93,13 +89,13 @@ const WALLS = [
 ];
 
 for (const { what, command, tool } of WALLS)
-  test(`the box has not ${what}`, { skip }, async () => {
+  test(`the box does not have ${what}`, { skip }, async () => {
     process.env["HARNESS_TEST_SECRET"] = "1";
     assert.equal((await run(tool)).exit_code, 0, "the means are there");
     assert.notEqual((await run(command)).exit_code, 0);
   });
 
-test("a control without the walls reaches what the box does not", { skip }, async () => {
+test("a container without the protections reaches what the box does not", { skip }, async () => {
   const container = await engine.api.createContainer({
     Image: image,
     Cmd: ["sh", "-c", "echo x >/usr/bin/x && ls /sys/class/net | grep -v '^lo$'"],

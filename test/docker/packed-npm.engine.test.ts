@@ -34,7 +34,7 @@ const requestOf = (place: Scratch) => ({
   onLine: () => undefined,
 });
 
-test("without npm among the modules, the image gets the one that was packed", { skip }, async () => {
+test("without npm among the modules, the image gets the packed one", { skip }, async () => {
   await using place = await installedPackage();
   await place.write("dist/.kept", "");
   execFileSync("tar", ["-czf", place.at("dist/npm.tgz"), "-C", place.at("packed"), "package"]);
@@ -48,7 +48,7 @@ test("without npm among the modules, the image gets the one that was packed", { 
   }
 });
 
-test("a package that has no npm at all says what is missing, and what to do", { skip }, async () => {
+test("a package without any npm reports what is missing", { skip }, async () => {
   await using place = await installedPackage();
   const [exit, message] = await refusalOf(() => ensureImage(engine, requestOf(place)));
   assert.equal(exit, 6);

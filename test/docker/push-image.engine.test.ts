@@ -58,7 +58,7 @@ async function failsAs(place: Place, words: RegExp, more?: Parameters<Place["pus
 }
 
 test(
-  "an image is sent whole, told by the registry's digest, and moves no layer again",
+  "an image is pushed completely, identified by the registry's digest, and its layers are not pushed again",
   { skip },
   async () => {
     await using place = await registryPlace();
@@ -79,7 +79,7 @@ test(
   },
 );
 
-test("only who may push does, and no failure holds a password", { skip }, async () => {
+test("pushing needs permission, and no failure reveals a password", { skip }, async () => {
   await using place = await registryPlace();
   const { registry, push } = place;
   registry.login = { username: "me", password: "right-word" };
@@ -91,14 +91,14 @@ test("only who may push does, and no failure holds a password", { skip }, async 
   assert.equal(registry.tags.get("team/env:k1"), digest);
 });
 
-test("a registry's no to this repository has its word", { skip }, async () => {
+test("a registry's refusal of this repository is quoted", { skip }, async () => {
   await using place = await registryPlace();
   place.registry.denies = "you may only read here";
   await failsAs(place, /: refused: .*you may only read here/);
   assert.deepEqual(place.registry.sent, []);
 });
 
-test("a registry that goes away in the middle is given up, and none of it counts", { skip }, async () => {
+test("a registry that disappears during a push is given up, and nothing is stored", { skip }, async () => {
   await using place = await registryPlace(4_000_000);
   place.registry.goesAfter = 500_000;
   await failsAs(place, /: no answer: /, { silenceMs: 3000 });

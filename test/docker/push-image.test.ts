@@ -37,7 +37,7 @@ for (const [said, word] of SAID) test(`${said} is ${word}`, () => assert.equal(f
 const DOCKER = { version: { name: "Docker" } } as unknown as Engine;
 const about = { repository: "registry.example/team/env", why: "unauthorized: who are you" };
 
-test("a failure says that the environment is built, why it was not pushed, and what to type", () => {
+test("the failure says that the environment is built, why it was not pushed, and what to type", () => {
   const { exit, message, remedy } = pushFailure(DOCKER, { ...about, login: { kind: "none" } });
   assert.equal(exit, EXIT.failed);
   assert.equal(
@@ -50,20 +50,20 @@ test("a failure says that the environment is built, why it was not pushed, and w
   assert.match(helped.remedy, /^docker login registry\.example \(docker-credential-x keeps .*\), then: /);
 });
 
-test("an authority that the engine does not know is named with where it is put", () => {
+test("an authority unknown to the engine is reported with the place for its certificate", () => {
   const why = 'Get "https://registry.example/v2/": x509: certificate signed by unknown authority';
   const { message, remedy } = pushFailure(DOCKER, { ...about, why, login: { kind: "none" } });
   assert.match(message, /: not trusted: /);
   assert.match(remedy, /\/etc\/docker\/certs\.d\/registry\.example\/ca\.crt/);
 });
 
-test("a registry that repeats a token is not repeated", () => {
+test("a token repeated by the registry is masked", () => {
   const login = { kind: "token", token: "t0ken of mine" } as const;
   const { message } = pushFailure(DOCKER, { ...about, why: `unauthorized: ${login.token}`, login });
   assert.match(message, /unauthorized: …$/);
 });
 
-test("a registry that repeats a password is not repeated", () => {
+test("a password repeated by the registry is masked", () => {
   const password = "s3cr3t pass";
   const base64 = Buffer.from(`me:${password}`).toString("base64");
   const why = `unauthorized: me:${password}, Basic ${base64}, ${encodeURIComponent(password)}`;
@@ -82,11 +82,11 @@ const ENTRIES: readonly (readonly [string, string, string])[] = [
 ];
 
 for (const [what, name, repository] of ENTRIES)
-  test(`a login under ${what} counts`, () => {
+  test(`a login under ${what} is used`, () => {
     assert.deepEqual(loginIn({ auths: { [name]: { auth: auth("me:pass:word") } } }, repository), ME);
   });
 
-test("a login for another registry does not", () => {
+test("a login for another registry is not used", () => {
   const auths = {
     "registry.example": { auth: auth("me:x") },
     "another.example:5000": { auth: auth("me:y") },
@@ -95,7 +95,7 @@ test("a login for another registry does not", () => {
   assert.deepEqual(loginIn({}, REPOSITORY), { kind: "none" });
 });
 
-test("a token in place of a password counts, also beside a name without one", () => {
+test("a token in place of a password is used, also next to a name without one", () => {
   const entry = { auth: auth("00000000-0000:"), identitytoken: "t0ken" };
   assert.deepEqual(loginIn({ auths: { "registry.example:5000": entry } }, REPOSITORY), {
     kind: "token",
@@ -103,7 +103,7 @@ test("a token in place of a password counts, also beside a name without one", ()
   });
 });
 
-test("an entry that is none is said without what it holds", () => {
+test("an invalid entry is reported without its content", () => {
   const login = loginIn({ auths: { "registry.example:5000": { auth: auth("word") } } }, REPOSITORY);
   assert.match((login.kind === "none" && login.instead) || "", /not of the form NAME:PASSWORD$/);
   assert.doesNotMatch(JSON.stringify(login), /word|d29yZA/);
@@ -134,7 +134,7 @@ const HELPERS: readonly (readonly [string, object, string, object | undefined])[
 ];
 
 for (const [what, config, repository, asked] of HELPERS)
-  test(`which helper is asked: one ${what}`, () => {
+  test(`the helper to ask: one ${what}`, () => {
     assert.deepEqual(helperIn(config as Readonly<Record<string, unknown>>, repository), asked);
   });
 
@@ -170,7 +170,7 @@ const insteadOf = (login: RegistryLogin): string =>
   login.kind === "none" ? (login.instead ?? "") : login.kind;
 const WRITTEN = { auths: { "registry.example:5000": { auth: auth("me:pass:word") } } };
 
-test("it is read where docker keeps it, and nothing is repeated of a file that is broken", async () => {
+test("the login is read where docker keeps it, and nothing of a broken file is repeated", async () => {
   await using me = await user();
   assert.deepEqual(await me.login({}), { kind: "none" });
   assert.deepEqual(await me.login(WRITTEN), ME);
@@ -180,7 +180,7 @@ test("it is read where docker keeps it, and nothing is repeated of a file that i
   assert.doesNotMatch(JSON.stringify(broken), /c2VjcmV0/);
 });
 
-test("a helper of docker's config is asked as docker asks it, and goes before what the file holds", async () => {
+test("a helper in docker's config is called as docker does, and takes precedence over the file", async () => {
   await using me = await user();
   const { place } = me;
   const told = '{"ServerURL":"x","Username":"me","Secret":"of the helper"}';
@@ -233,7 +233,7 @@ const TROUBLES: Readonly<Record<string, readonly [string, RegExp, number?]>> = {
 };
 
 for (const [what, [line, says, ms]] of Object.entries(TROUBLES))
-  test(`a helper that ${what} is said, and what the file holds counts`, async () => {
+  test(`a helper that ${what} is reported, and the file's login is used`, async () => {
     await using me = await user();
     await me.helper("odd", `cd ${me.place.path}\n${line}`);
     const login = await me.login({ credsStore: "odd" }, {}, ms);
@@ -245,7 +245,7 @@ for (const [what, [line, says, ms]] of Object.entries(TROUBLES))
     await gone(left);
   });
 
-test("a helper that is not there, or has no plain name, is said", async () => {
+test("a missing helper or one with an invalid name is reported", async () => {
   await using me = await user();
   assert.match(
     insteadOf(await me.login({ credsStore: "gone" })),
@@ -256,7 +256,7 @@ test("a helper that is not there, or has no plain name, is said", async () => {
     assert.match(insteadOf(await me.login({ credsStore })), /has an invalid name$/);
 });
 
-test("no file of the folder that is worked in names a helper or is one", async () => {
+test("no file of the workspace can name a helper or be one", async () => {
   await using me = await user();
   const { place } = me;
   const evil = `#!/bin/sh\ntouch ${place.at("ran")}\necho '{"Username":"me","Secret":"x"}'\n`;
@@ -271,7 +271,7 @@ test("no file of the folder that is worked in names a helper or is one", async (
   assert.ok(!existsSync(place.at("ran")));
 });
 
-test("whoever leaves meanwhile does not wait for a helper", async () => {
+test("an interruption does not wait for a helper", async () => {
   await using me = await user();
   await me.helper("slow", "sleep 1000");
   await me.login({ credsStore: "slow" }, {}, 1);

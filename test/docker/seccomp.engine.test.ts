@@ -36,7 +36,7 @@ const socket = (family: number, type: number, protocol: number): string =>
   `call(41, 198, ${family}, ${type}, ${protocol})`;
 
 test(
-  "sockets: unix, internet and route lists are made, other families and protocols are not",
+  "unix, internet and route sockets can be created, other families and protocols cannot",
   { skip },
   async () => {
     const cloexec = 0o2000000;
@@ -61,7 +61,7 @@ test(
   },
 );
 
-test("calls that reach into the kernel or into others are refused", { skip }, async () => {
+test("calls that reach into the kernel or other processes are refused", { skip }, async () => {
   const refused = {
     ptrace: "call(101, 117, 0, 0, 0, 0)",
     process_vm_readv: "call(310, 270, 1, 0, 0, 0, 0, 0)",
@@ -91,7 +91,7 @@ test("calls that reach into the kernel or into others are refused", { skip }, as
   );
 });
 
-test("calls that libraries do without are said to be missing", { skip }, async () => {
+test("calls that libraries can do without are reported as missing", { skip }, async () => {
   const missing = ["call(435, 435, 0, 0)", "call(437, 437, HERE, b'/tmp', 0, 0)", "call(425, 425, 1, 0)"];
   const more = ["call(426, 426, 0, 0, 0, 0, 0, 0)", "call(447, 447, 0)", "call(323, 282, 0)"];
   assert.equal(await words([...missing, ...more]), Array(6).fill("ENOSYS").join(" "));
@@ -108,7 +108,7 @@ const affinity = (pid: string): string => `call(203, 122, ${pid}, 128, mask)`;
 const turns = (which: string, who: string): string => `call(251, 30, ${which}, ${who}, idle)`;
 
 test(
-  "processors and turns at the disk are set for oneself, never for the first process",
+  "processor affinity and disk priority can be set for oneself, never for the first process",
   { skip },
   async () => {
     const dressed = ["1", "2**32 + 1", "(1 << 62) + 1", "(7 << 40) + 1"];
@@ -148,28 +148,28 @@ print(*[${by(mode, name).join(", ")}], flush=True)
 ${find}`);
 };
 
-test("no call sets a set-id bit, and the same call without it works", { skip }, async () => {
+test("no call can set a set-id bit, and the same call without it works", { skip }, async () => {
   for (const mode of ["0o4755", "0o2755", "0o6755"])
     assert.match(await table(mode, "x"), /^((EPERM|ENOSYS) ?){11}$/);
   assert.match(await table("0o755", "y"), /^((ok|ENOSYS) ?){11}$/);
   assert.match(await table("0o1755", "z"), /^((ok|ENOSYS) ?){11}$/);
 });
 
-test("a file is opened whatever stands where its mode would be", { skip }, async () => {
+test("a file can be opened, whatever is passed as its mode", { skip }, async () => {
   assert.equal(await words(["call(257, 56, HERE, b'/etc/passwd', 0, 0o6777)"]), "ok");
 });
 
 const node = (type: string, device: number): string =>
   `call(259, 33, HERE, b'${type}', ${type} | 0o600, ${device})`;
 
-test("devices are not made, FIFOs and sockets are", { skip }, async () => {
+test("devices cannot be created, FIFOs and sockets can", { skip }, async () => {
   const words4 = [node("0o020000", 0x103), node("0o060000", 0x800), node("0o010000", 0), node("0o140000", 0)];
   assert.equal(await words(words4), "EPERM EPERM ok ok");
 });
 
 const ioctl = (request: string): string => `call(16, 29, slave, ${request}, b"x")`;
 
-test("nothing is typed into a terminal, not even with the number dressed up", { skip }, async () => {
+test("nothing can be typed into a terminal, not even with a disguised request number", { skip }, async () => {
   const pty = "import pty, termios, fcntl, array\nmaster, slave = pty.openpty()\n";
   const dressed = "0x100005412";
   const bad = [ioctl("0x5412"), ioctl("0x541c"), ioctl(dressed), ioctl("0xff0000005412")];
@@ -179,7 +179,7 @@ test("nothing is typed into a terminal, not even with the number dressed up", { 
   assert.equal(await python(`${pty}${good}; ${more}; print("ok")`), "ok");
 });
 
-test("32-bit calls, which the profile cannot look into, end the process", { skip }, async (context) => {
+test("32-bit calls, which the profile cannot inspect, end the process", { skip }, async (context) => {
   const source = `int main(void){long r;__asm__ volatile("int $0x80":"=a"(r):"a"(20));return 0;}`;
   const plan = { root: ROOT, image, memory: 2 ** 28, pids: 64, labels: ownerLabels(64_323) };
   const build = `uname -m; cd /tmp; echo '${source}' >a.c; sed 's/int .0x80/nop/' a.c >b.c; cc -o a a.c && cc -o b b.c && ./b && echo twin; ./a; echo $?`;
@@ -211,7 +211,7 @@ import os; os.sched_setaffinity(0, os.sched_getaffinity(0)); os.sched_setaffinit
 };
 
 for (const [what, command] of Object.entries(WORK))
-  test(`${what}: all of it works behind the profile`, { skip }, async () => {
+  test(`${what}: all of it works under the profile`, { skip }, async () => {
     const plan = { root: ROOT, image, memory: 2 ** 29, pids: 128, labels: ownerLabels(64_323) };
     const { exit_code, stderr } = await runOnce(
       engine,
@@ -221,7 +221,7 @@ for (const [what, command] of Object.entries(WORK))
     assert.deepEqual({ exit_code, stderr }, { exit_code: 0, stderr: "" });
   });
 
-test("a control without the profile does what the profile refuses", { skip }, async () => {
+test("a container without the profile does what the profile refuses", { skip }, async () => {
   const calls = ["call(90, 0, b'f', 0o4755)", "call(272, 97, 0x10000000)", "call(101, 117, 0, 0, 0, 0)"];
   const code = `${PRELUDE}open("f", "w")\nprint(*[${calls.join(", ")}])`;
   const container = await engine.api.createContainer({

@@ -42,7 +42,7 @@ const DEMO: SidecarProject<"db"> = {
 const edited = (keys: Partial<SidecarService>) =>
   planSidecar({ ...DEMO, services: { db: { ...DEMO.services.db, ...keys } } }, "db");
 
-test("a service becomes what the engine is asked for, named and labelled as compose does", () => {
+test("a service becomes the request to the engine, named and labelled as compose does", () => {
   const plan = planSidecar(DEMO, "db");
   assert.match(plan.hash, /^[0-9a-f]{64}$/);
   assert.deepEqual(plan, {
@@ -120,11 +120,11 @@ for (const [reason, expected] of [
   ["address already in use", "127.0.0.1:80 or 127.0.0.1:81 is in use by another program"],
   ["no space left on device", "no space left on device"],
 ] as const)
-  test(`the engine's "${reason}" is told as "${expected}"`, () => {
+  test(`the engine's "${reason}" is reported as "${expected}"`, () => {
     assert.equal(startFailure(reason, TWO_PORTS), expected);
   });
 
-test("a sidecar that does not serve is a warning that says what serves instead", () => {
+test("a sidecar that is not serving is a warning that names its replacement", () => {
   assert.deepEqual(
     [
       healthOfSidecar({ service: "qdrant", state: "running", detail: "on 127.0.0.1:6333" }),
@@ -195,7 +195,7 @@ const composeService = ({ image, environment, ports, volumes, healthcheck, ...re
 
 const FILE = readFileSync(new URL("../../docker-compose.yml", import.meta.url), "utf8");
 
-test("docker-compose.yml says what harness starts, service by service and key by key", () => {
+test("docker-compose.yml matches what harness starts, service by service and key by key", () => {
   assert.deepEqual(parse(FILE), asCompose(SIDECARS));
 });
 
@@ -212,13 +212,13 @@ for (const [what, from, to] of [
   ["a right that is kept", "    cap_drop: [ALL]\n", ""],
   ["a service less", /\n {2}ollama:\n[\s\S]*?\n(?=volumes:)/, "\n"],
 ] as const)
-  test(`a file with ${what} is seen`, () => {
+  test(`a file with ${what} is detected`, () => {
     const planted = FILE.replace(from, to);
     assert.notEqual(planted, FILE);
     assert.notDeepEqual(parse(planted), asCompose(SIDECARS));
   });
 
-test("what harness starts is pinned, and one container by name", () => {
+test("sidecar images are pinned, and a container's names are fixed", () => {
   for (const { image } of Object.values(SIDECARS.services)) assert.match(image, /^[\w/]+:v?\d+\.\d+\.\d+$/);
   const { name, network, volumes } = planSidecar(SIDECARS, "qdrant");
   assert.deepEqual(
@@ -231,7 +231,7 @@ for (const [status, healthy] of [
   [200, true],
   [503, false],
 ] as const)
-  test(`qdrant's health check takes an answer of ${status} as ${healthy ? "healthy" : "unhealthy"}`, async () => {
+  test(`qdrant's health check treats the answer ${status} as ${healthy ? "healthy" : "unhealthy"}`, async () => {
     const seen: string[] = [];
     const server = createServer((request, response) => {
       seen.push(request.url ?? "");
@@ -253,7 +253,7 @@ const engineWith = (runtimes: Readonly<Record<string, object>> | null): Docker =
   ({ info: () => Promise.resolve({ Runtimes: runtimes }) }) as unknown as Docker;
 const plain = engineWith({ runc: {} });
 
-test("a runtime of NVIDIA's is what the engine hands its card on with, wherever it runs", async () => {
+test("with NVIDIA's runtime the engine passes on its card, wherever the engine runs", async () => {
   await using place = await scratch();
   for (const host of [LOCAL, "tcp://elsewhere:2376"])
     assert.deepEqual(await findGpu(engineWith({ runc: {}, nvidia: {} }), host, place.path), {
@@ -261,13 +261,13 @@ test("a runtime of NVIDIA's is what the engine hands its card on with, wherever 
     });
 });
 
-test("a card that the engine cannot hand on is told apart from none", async () => {
+test("a card that the engine cannot pass on is distinguished from none", async () => {
   await using place = await scratch({ nvidia0: "", "dri/renderD128": "" });
   assert.deepEqual(await findGpu(plain, LOCAL, place.path), { kind: "not-handed-on" });
   assert.deepEqual(await findGpu(plain, "tcp://elsewhere:2376", place.path), { kind: "none" });
 });
 
-test("other cards are devices of this machine; a screen without a renderer is none", async () => {
+test("other cards are devices of this machine, and a screen without a renderer is none", async () => {
   await using amd = await scratch({ "dri/renderD128": "", "dri/card0": "", kfd: "" });
   assert.deepEqual(await findGpu(plain, LOCAL, amd.path), {
     kind: "dri",
@@ -278,14 +278,14 @@ test("other cards are devices of this machine; a screen without a renderer is no
   assert.deepEqual(await findGpu(plain, LOCAL, screen.path), { kind: "none" });
 });
 
-test("an engine that does not say what it has is no failure", async () => {
+test("an engine without information is not a failure", async () => {
   await using place = await scratch();
   const silent = { info: () => Promise.reject(new Error("no answer")) } as unknown as Docker;
   for (const api of [silent, engineWith(null)])
     assert.deepEqual(await findGpu(api, LOCAL, place.path), { kind: "none" });
 });
 
-test("a card is added to the container's plan and loosens nothing else of it", () => {
+test("a card is added to the container's plan, which is otherwise unchanged", () => {
   const bare = planSidecar(SIDECARS, "ollama");
   const nvidia = planSidecar(SIDECARS, "ollama", { kind: "nvidia" });
   const { DeviceRequests, ...rest } = nvidia.container.HostConfig ?? {};

@@ -6,7 +6,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const PLACE = { kind: "ssh", user: "me", host: "there", port: 2222, path: null } as const;
 
-test("ssh is asked nothing, and no word of an address is an option of it", () => {
+test("ssh never prompts, and no part of an address is taken for an option", () => {
   const words = sshWords({ ...PLACE, path: "/run/d.sock" });
   assert.ok(words.includes("BatchMode=yes"));
   assert.deepEqual(words.slice(words.indexOf("-l")), [
@@ -32,14 +32,14 @@ const ENDINGS = {
 } as const;
 
 for (const [said, why] of Object.entries(ENDINGS))
-  test(`what ssh says has a word of its own: ${said}`, () => {
+  test(`ssh's message is explained: ${said}`, () => {
     const { message, remedy } = sshFailure(PLACE, 255, `Welcome\n${said}\n`);
     assert.match(message, why);
     assert.ok(message.endsWith(said));
     assert.match(remedy, /ssh -p 2222 me@there (?:true|docker version)$/);
   });
 
-test("a program ssh that fails says why, and what to type", async () => {
+test("a failing ssh program is reported with the reason and what to type", async () => {
   await using place = await scratch();
   await place.write("bin/ssh", "#!/bin/sh\necho 'docker: command not found' >&2\nexit 127\n", 0o755);
   const address = { ...PLACE, port: null };
@@ -50,7 +50,7 @@ test("a program ssh that fails says why, and what to type", async () => {
   assert.match(found.remedy ?? "", /ssh me@there docker version$/);
 });
 
-test("without ssh that is said", async () => {
+test("a missing ssh program is reported", async () => {
   const env = { PATH: "/nonexistent" };
   const found = await findEngine(env, 0, undefined, { address: PLACE, origin: "--engine" });
   assert.ok(!isEngine(found));

@@ -17,7 +17,7 @@ async function removed(statusCode: number, message: string): Promise<void> {
   assert.ok(held.container);
 }
 
-test("a container that somebody else removes meanwhile fails nobody, one that cannot be removed is told", async () => {
+test("a container removed by somebody else meanwhile is not a failure, one that cannot be removed is reported", async () => {
   await removed(404, "no such container");
   await removed(409, "removal of container 1 is already in progress");
   await assert.rejects(removed(409, "it is in use"), /it is in use/);

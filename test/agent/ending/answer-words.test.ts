@@ -12,7 +12,7 @@ import {
 
 const CODE = "```python\ndef total(xs):\n    return sum(xs)\n```";
 
-test("answers that say plainly that something was changed", () => {
+test("answers that plainly claim a change are recognised", () => {
   for (const answer of [
     "I have fixed the bug in sum.py.",
     "I've updated `sum.py`; all tests pass.",
@@ -46,7 +46,7 @@ test("answers that say plainly that something was changed", () => {
     assert.ok(saysChanged(answer), answer);
 });
 
-test("honest answers are not accused, whatever words of deeds stand in them", () => {
+test("honest answers are not taken for a claim of a change, whatever words they contain", () => {
   for (const answer of [
     "",
     "done",
@@ -112,13 +112,13 @@ test("honest answers are not accused, whatever words of deeds stand in them", ()
     assert.ok(!saysChanged(answer), answer);
 });
 
-test("a long answer is read in a bounded time, at its beginning and its end", () => {
+test("a long answer is read in bounded time, at its beginning and its end", () => {
   const long = `${"lorem ipsum ".repeat(200_000)}\nI have fixed the bug.`;
   assert.ok(saysChanged(long));
   assert.ok(!saysChanged(`${"i have ".repeat(100_000)}${"the ".repeat(100_000)}`));
 });
 
-test("that tests pass is a claim where it is said plainly, of all of them and of now", () => {
+test("a claim that tests pass is recognised only if it is plain, covers all tests and is about now", () => {
   for (const answer of [
     "All tests pass.",
     "All 12 tests now pass.",
@@ -160,7 +160,7 @@ test("that tests pass is a claim where it is said plainly, of all of them and of
 
 const REQUEST = "Summarize this project in three sentences, from its README.";
 
-test("answers that are none: they give up, ask back, announce, or repeat the request", () => {
+test("answers that give up, ask back, announce or repeat the request are recognised as no answer", () => {
   const table: readonly (readonly [NoAnswer, string])[] = [
     ["gives up", "I'm sorry, but I can't assist with that."],
     [
@@ -210,7 +210,7 @@ test("answers that are none: they give up, ask back, announce, or repeat the req
   for (const [form, answer] of table) assert.equal(noAnswerIn(answer, REQUEST), form, answer);
 });
 
-test("answers that are some, whatever is beside them", () => {
+test("real answers are accepted, whatever else they contain", () => {
   for (const answer of [
     "42",
     "The project is a parser. Would you like me to go on?",
@@ -239,7 +239,7 @@ test("answers that are some, whatever is beside them", () => {
   assert.equal(noAnswerIn("hello", "Say hello"), undefined);
 });
 
-test("that it is done, and nothing else", () => {
+test("answers that only say that it is done are recognised", () => {
   for (const answer of [
     "I am done.",
     "Done!",
@@ -258,12 +258,12 @@ test("that it is done, and nothing else", () => {
     assert.equal(saysOnlyDone(answer), false, answer);
 });
 
-test("megabytes of such words are looked through in one pass", () => {
+test("megabytes of such words are scanned in one pass", () => {
   for (const words of ["to do ", "so, ", "i'm sorry, i ", "could you ", "once you "])
     assert.doesNotThrow(() => noAnswerIn(words.repeat(200_000), REQUEST), words);
 });
 
-test("that nothing is needed is said plainly, and asked for openly, or not", () => {
+test("plain statements that no change is needed are recognised, and so are requests that leave it open", () => {
   for (const answer of [
     "Nothing needs to be changed.",
     "No changes are needed.",

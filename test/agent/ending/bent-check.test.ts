@@ -76,7 +76,7 @@ async function bent(
 
 const CODE = { "stats.py": "def median(xs): return 1" };
 
-test("tests that are gone, empty, fewer, skipped or silenced behind nothing else are the only cause of a success", async () => {
+test("a success is attributed to tests that were deleted, emptied, reduced, skipped or silenced when nothing else changed", async () => {
   const table: readonly (readonly [Readonly<Record<string, string | null>>, string])[] = [
     [{ "test_stats.py": null }, "test_stats.py was deleted"],
     [{ "test_stats.py": "\n" }, "test_stats.py was emptied"],
@@ -145,7 +145,7 @@ test("tests that are gone, empty, fewer, skipped or silenced behind nothing else
   });
 });
 
-test("a success behind changed tests alone is told, whatever was changed in them", async () => {
+test("a success after changes to tests alone is reported, whatever was changed in them", async () => {
   const other = PY.replace("1.5", "2");
   assert.deepEqual(await bent({ "test_stats.py": other }), {
     deeds: ["test_stats.py was changed, and nothing else"],
@@ -158,7 +158,7 @@ test("a success behind changed tests alone is told, whatever was changed in them
   assert.equal(await bent({ "test_stats.py": other }, "improve it", false), undefined);
 });
 
-test("work on the code, and tests that follow it, prove what they proved", async () => {
+test("a change of the code, with tests that follow it, is not reported", async () => {
   const more = `${PY}\n    def test_none(self):\n        self.assertEqual(median([]), None)\n`;
   for (const to of [
     CODE,
@@ -176,7 +176,7 @@ test("work on the code, and tests that follow it, prove what they proved", async
     assert.equal(await bent(to), undefined, JSON.stringify(Object.keys(to)));
 });
 
-test("what was asked for is no offence", async () => {
+test("a change of tests that the request asks for is not reported", async () => {
   const gone = { "test_stats.py": null };
   for (const request of [
     "remove the flaky test",
@@ -211,7 +211,7 @@ test("what was asked for is no offence", async () => {
   assert.ok(asksForTests("regenerate the snapshots", []));
 });
 
-test("tests of other languages are counted as well", () => {
+test("tests of other languages are counted", () => {
   const table = [
     [
       "sum_test.go",
@@ -253,7 +253,7 @@ test("tests of other languages are counted as well", () => {
   }
 });
 
-test("what was done is told in one line, and hostile names in it are shown", () => {
+test("the report is one line, and hostile file names in it are made visible", () => {
   const deeds = ["a\u001b[2J was deleted", "b was emptied", "c was deleted", "d was deleted"];
   assert.equal(
     bentWords("npm test", { deeds, only: true }),
@@ -261,7 +261,7 @@ test("what was done is told in one line, and hostile names in it are shown", () 
   );
 });
 
-test("of a test that nobody can tell how it was, nothing is said that it lost", async () => {
+test("nothing is reported as lost from a test whose earlier state is unknown", async () => {
   const changes = { added: [], modified: ["test_stats.py"], deleted: [] };
   const texts = {
     before: () => Promise.resolve(undefined),
@@ -275,7 +275,7 @@ test("of a test that nobody can tell how it was, nothing is said that it lost", 
   assert.deepEqual(deeds, ["test_stats.py skips tests that it did not skip before"]);
 });
 
-test("however long and hostile a file of tests or recipes is, it is read in one pass", async () => {
+test("test and recipe files are read in one pass, however long and hostile they are", async () => {
   const LENGTH = 2 ** 18;
   for (const piece of [
     "\n",
@@ -302,7 +302,7 @@ test("however long and hostile a file of tests or recipes is, it is read in one 
   assert.ok(isOfTests(`${"test/".repeat(LENGTH / 5)}x`));
 });
 
-test("words of a shell that do nothing are told line by line", () => {
+test("shell commands that do nothing are recognised line by line", () => {
   const honest = "set -e\npytest -q\n";
   for (const idle of ["true\n", "echo all: is well: true\necho :\nexit 0", "#!/bin/sh\n# pytest\nsleep 1\n:"])
     assert.match(weakened("test.sh", honest, idle)?.how ?? "", /whatever happens/, idle);
@@ -313,7 +313,7 @@ test("words of a shell that do nothing are told line by line", () => {
 const names = (kind: string, many: number): readonly string[] =>
   Array.from({ length: many }, (_, at) => `tests/test_${kind}${at}.py`);
 
-test("however many and large the files are, no more of them is read than there is room for, and none twice", async () => {
+test("the number and size of files read is bounded, and none is read twice", async () => {
   const size = 2 ** 20;
   const changes = { added: names("new", 60), modified: names("old", 60), deleted: names("gone", 30) };
   const read: string[] = [];
@@ -333,7 +333,7 @@ test("however many and large the files are, no more of them is read than there i
   assert.equal(found?.only, false);
 });
 
-test("a repair is not of what the work is measured by, unless that is asked for or there is nothing else", () => {
+test("a repair excludes tests and build files, unless the request asks for them or there is nothing else", () => {
   const files = ["Makefile", "calc.c", "package.json", "sum.py", "test_sum.py", "tests/data.txt"];
   assert.deepEqual(mendable(files, "calc 5 crashes"), ["calc.c", "sum.py"]);
   assert.deepEqual(mendable(files, "make test fails; fix it"), ["calc.c", "sum.py"]);

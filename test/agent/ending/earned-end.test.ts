@@ -35,7 +35,7 @@ const after = (
   return deeds;
 };
 
-test("calls that succeeded and commands that ran are work; what failed, was refused or never started is none", () => {
+test("calls that succeeded and commands that ran are work; calls that failed, were refused or never started are not", () => {
   const table: readonly (readonly [Partial<EndedCall>, number | undefined, boolean])[] = [
     [{}, undefined, true],
     [{ tool: "write_file", changes: true }, undefined, true],
@@ -80,7 +80,7 @@ const lack = (
   return lackOf(answer, { intent, request: "mend the parser", isWeak }, { ...NOTHING, ...done }, calls);
 };
 
-test("what an answer lacks, by what was asked and done", () => {
+test("what an answer lacks depends on the request and on what was done", () => {
   const back = "Please provide more details.";
   for (const intent of ["direct", "web"] as const) assert.equal(lack(intent, { answer: back }), undefined);
   for (const intent of ["change", "repo"] as const) {
@@ -109,7 +109,7 @@ test("what an answer lacks, by what was asked and done", () => {
   assert.equal(lack("repo", { isGrounded: true, answer: "I am done." }), undefined);
 });
 
-test("a look that is named is a run", () => {
+test("running a command that the request names fulfils the request, even if the command only looks", () => {
   const asked = { intent: "change", request: "run ls", isWeak: true, runs: true } as const;
   const listed = after([{ tool: "bash", target: "ls" }, 0]);
   assert.equal(lackOf("a.ts", asked, listed, []), undefined);
@@ -134,7 +134,7 @@ const lackAfter = (deeds: Deeds, { answer = "2 of 30 fail.", isWeak = true, refu
   return lackOf(answer, asked, deeds, refused ? [call({ refused })] : []);
 };
 
-test("what a request that something be run lacks, until it was run and is told as it came out", () => {
+test("a request to run something is fulfilled once it has run and its result is reported truthfully", () => {
   const looked = after([{ tool: "bash", target: "cat setup.py" }, 0]);
   const red = after([{ tool: "bash", target: "npm test", kind: "failed" }, 1]);
   const missing = after([{ tool: "bash", target: "pytest", kind: "failed" }, 127]);
@@ -177,7 +177,7 @@ test("what a request that something be run lacks, until it was run and is told a
   assert.equal(lackAfter(linted, { answer: "All tests pass. The linter has 3 complaints." }), undefined);
 });
 
-test("what a request to be told something lacks is a look, and no change", () => {
+test("a request for information needs a look and no change", () => {
   for (const isWeak of [true, false]) {
     const asked = { intent: "change", request: "list all TODOs", isWeak, looks: true } as const;
     assert.equal(lackOf("There are 3.", asked, new Deeds(), []), "work");
@@ -204,7 +204,7 @@ test("what a request to be told something lacks is a look, and no change", () =>
 
 const ran = (target: string, tool = "bash") => after([{ tool, target }, 0]).ran?.command;
 
-test("commands that only look are no run, whatever they are joined by; any other is, and so is a tool of somebody's own", () => {
+test("commands that only look are not a run, however they are joined; any other command and any added tool is", () => {
   for (const look of [
     "ls",
     "cd src && ls -la",
@@ -231,7 +231,7 @@ test("commands that only look are no run, whatever they are joined by; any other
 const acted = (tool: string, target: string, changes: boolean): boolean =>
   after([{ tool, target, changes }, 0]).acted;
 
-test("a run of tests is no act, whatever it leaves; an edit and what is done beside the files are", () => {
+test("running tests is not an act, whatever files it leaves; an edit or an effect outside the files is", () => {
   assert.equal(acted("bash", "make test", true), false);
   assert.equal(acted("bash", "npm test", false), false);
   assert.equal(acted("bash", "git commit -m x", false), true);
@@ -240,7 +240,7 @@ test("a run of tests is no act, whatever it leaves; an edit and what is done bes
   assert.equal(acted("read_file", "a", false), false);
 });
 
-test("what an earlier request of the session was shown grounds an answer, and does no change", () => {
+test("what an earlier request of the session showed grounds an answer, but is not a change", () => {
   assert.deepEqual(
     [lack("repo", { isGrounded: true }), lack("change", { isGrounded: true })],
     [undefined, "work"],
@@ -256,7 +256,7 @@ test("what an earlier request of the session was shown grounds an answer, and do
   assert.equal(deeds.worked, true);
 });
 
-test("what was looked at is listed once, in order, without what was changed", () => {
+test("files that were looked at are listed once, in order, without those that were changed", () => {
   const deeds = after(
     [{ target: "a.ts" }],
     [{ target: "b.ts" }],
@@ -266,7 +266,7 @@ test("what was looked at is listed once, in order, without what was changed", ()
   assert.deepEqual(deeds.looked, ["a.ts", "b.ts"]);
 });
 
-test("a model that sees only what it has seen is told to act, and one that looks for long without a change", () => {
+test("a model that sees only what it has already seen, or looks for long without a change, is reminded to act", () => {
   const stale = new Deeds();
   for (let at = 0; at < 4; at += 1) stale.take(call({ target: `a${at}` }), undefined, "the same");
   assert.equal(stale.note("repo"), undefined);
@@ -305,7 +305,7 @@ function agentFor(intent: Intent, lines: readonly Line[], turns = 40): FakeAgent
 
 const looks = (word: string): Line => ({ calls: [["read_file", { word }]] });
 
-test("a change without a call is nudged once, and then nothing was done", async () => {
+test("a change request answered without a call is nudged once, then ends as nothing done", async () => {
   const agent = agentFor("change", [{ text: "Please tell me more." }, { text: "More, please." }]);
   assert.deepEqual(await runLoop(agent, NEVER), { how: "nothing_done", reason: "nothing was done" });
   assert.equal(agent.asked.length, 2);
@@ -318,20 +318,20 @@ test("a change without a call is nudged once, and then nothing was done", async 
   );
 });
 
-test("a call that failed is no work, and one that worked after the nudge is", async () => {
+test("a failed call is not work, and a call that succeeds after the nudge is", async () => {
   const failed = agentFor("change", [looks("bad"), { text: "Done!" }, { text: "Done, really." }]);
   assert.deepEqual(await runLoop(failed, NEVER), { how: "nothing_done", reason: "nothing was done" });
   const worked = agentFor("change", [{ text: "Done!" }, looks("a"), { text: "It is right as it is." }]);
   assert.deepEqual(await runLoop(worked, NEVER), { how: "answered", text: "It is right as it is." });
 });
 
-test("an answer about the repository without a look is nudged once, and then stands", async () => {
+test("an answer about the repository without a look is nudged once, then accepted", async () => {
   const agent = agentFor("repo", [{ text: "At the server." }, { text: "At the server level." }]);
   assert.deepEqual(await runLoop(agent, NEVER), { how: "answered", text: "At the server level." });
   assert.match(agent.asked[1]?.messages.at(-1)?.text ?? "", /looked at nothing/);
 });
 
-test("what is neither ends as the model answers, and so does everything where a person reads it", async () => {
+test("any other request ends with the model's answer, and so does everything in a chat", async () => {
   for (const intent of ["direct", "web"] as const)
     assert.deepEqual(await runLoop(agentFor(intent, [{ text: "4" }]), NEVER), { how: "answered", text: "4" });
   const chat = fakeAgent({ lines: [{ text: "Which one?" }], tools: [look] });
@@ -339,19 +339,19 @@ test("what is neither ends as the model answers, and so does everything where a 
   assert.deepEqual(await runLoop(chat, NEVER), { how: "answered", text: "Which one?" });
 });
 
-test("without a turn left there is no nudge", async () => {
+test("there is no nudge when no turn is left", async () => {
   const change = agentFor("change", [{ text: "Please tell me more." }], 1);
   assert.deepEqual(await runLoop(change, NEVER), { how: "nothing_done", reason: "nothing was done" });
   const repo = agentFor("repo", [{ text: "At the server." }], 1);
   assert.deepEqual(await runLoop(repo, NEVER), { how: "answered", text: "At the server." });
 });
 
-test("the answer after a nudge is that answer alone", async () => {
+test("the answer after a nudge replaces the first one", async () => {
   const agent = agentFor("repo", [{ text: "One." }, looks("a"), { text: "Two." }]);
   assert.deepEqual(await runLoop(agent, NEVER), { how: "answered", text: "Two." });
 });
 
-test("of a small model that is to run something, replies are commands until one ran; its lie about tests is no end", async () => {
+test("a small model asked to run something must call commands until one has run, and its false claim about tests is rejected", async () => {
   const ends = new EndRules(null);
   ends.asked = { request: "run the tests", isWeak: true, runs: true };
   const lines = [
@@ -398,7 +398,7 @@ const UNRUN: Line = {
   malformed: [{ id: "m1", name: "fix_it", reason: "there is no fix_it", missed: "not_offered", nearest: [] }],
 };
 
-test("an answer that holds calls which were not run is told once which tools there are, and then it is none", async () => {
+test("an answer with calls written as text is told once which tools exist, then the model counts as broken", async () => {
   const agent = agentFor("repo", [UNRUN, UNRUN]);
   const end = await runLoop(agent, NEVER);
   assert.equal(end.how, "model_broken");
@@ -410,7 +410,7 @@ test("an answer that holds calls which were not run is told once which tools the
   assert.equal(agent.asked[1]?.hold?.now, true);
 });
 
-test("a call that works in between, or one of a server's own form, is another matter", async () => {
+test("unrun calls are tolerated when a working call comes in between, or when they have the server's own form", async () => {
   const between = agentFor("repo", [UNRUN, looks("a"), UNRUN, looks("b"), { text: "Done." }]);
   assert.deepEqual(await runLoop(between, NEVER), { how: "answered", text: "Done." });
   const native = { ...UNRUN, text: "" };
@@ -427,7 +427,7 @@ test("a small model that only looked is asked once more, a large one is believed
   assert.deepEqual(await runLoop(large, NEVER), { how: "answered", text: "It is fine." });
 });
 
-test("an answer that is none is told once what it is, and then the run has none", async () => {
+test("a reply that is not an answer is challenged once, then the run ends without one", async () => {
   const back = "Could you please provide more details?";
   const change = agentFor("change", [looks("a"), { text: back }, { text: back }]);
   assert.deepEqual(await runLoop(change, NEVER), {
@@ -451,7 +451,7 @@ test("an answer that is none is told once what it is, and then the run has none"
   assert.equal((await runLoop(lastTurn, NEVER)).how, "nothing_done");
 });
 
-test("the word of a weak model that nothing has to change is believed where the request left it open, or a check of the user's proves it", () => {
+test("a weak model's claim that no change is needed is believed only if the request left it open or the user's check proves it", () => {
   const proof = { isProof: true } as Verification;
   const table: readonly (readonly [string, string, Verification | null, boolean])[] = [
     ["set debug to false", "Nothing needs to be changed.", null, true],
@@ -516,7 +516,7 @@ async function tried(
   return { end, asked: agent.asked, told: (at: number) => agent.asked[at]?.messages.at(-1)?.text ?? "" };
 }
 
-test("a weak model has to go on while the check behind its last change fails, some times", () => {
+test("a weak model must continue while the check after its last change fails, up to a limit", () => {
   const checked = { isRed: true, command: "make test" };
   const rules = new EndRules(checked as Verification);
   rules.asked = { request: "Fix a.ts", isWeak: true };
@@ -547,7 +547,7 @@ test("a weak model has to go on while the check behind its last change fails, so
   assert.equal(new EndRules(checked as Verification).demandOn(run), undefined);
 });
 
-test("a weak model has to try what it changed where nothing checks it, and a failure is no end", async () => {
+test("a weak model must run what it changed if there is no check, and a failure does not end the run", async () => {
   const told = await tried([EDITS, SAYS, runs(0), SAYS, ...EXPECTS]);
   assert.equal(told.end.how, "answered");
   assert.match(told.told(2), /^\[harness\] You changed files and ran nothing since/);
@@ -572,7 +572,7 @@ test("a weak model has to try what it changed where nothing checks it, and a fai
   assert.equal((await tried([EDITS, SAYS], false)).asked.length, 2, "a large model is believed");
 });
 
-test("what a weak model's last command prints has to be what the model expects of it where it was asked apart", async () => {
+test("the output of a weak model's last command must match what the model expects when asked separately", async () => {
   const other: readonly Line[] = [{ text: "FINE" }, { text: "`FINE`" }];
   const stays = await tried([EDITS, runs(0), SAYS, ...other, EDITS, runs(0), SAYS]);
   const [question, again] = stays.asked.slice(3, 5);
@@ -608,7 +608,7 @@ test("what a weak model's last command prints has to be what the model expects o
     );
 });
 
-test("replies agree by their letters, capitals and all, and what is long is not compared", () => {
+test("replies are compared by their letters, case included, and long ones are not compared", () => {
   for (const [replies, one] of [
     [["HELLO ADA", "`HELLO, ADA`"], "HELLO ADA"],
     [["```sh\n1\n2\n```", "1 2"], "1\n2"],
@@ -626,7 +626,7 @@ test("replies agree by their letters, capitals and all, and what is long is not 
     assert.equal(commonReply([nothing, nothing]), undefined, nothing);
 });
 
-test("of a result its notes are not printed, and brackets of a program are", () => {
+test("the notes of a result are not part of the printed output, and a program's own brackets are", () => {
   const printed = "[1, 2, 3]\n['a']\n[ok]\n[INFO] [b]\n[b] c";
   const none = { head: new Uint8Array(), tail: new Uint8Array(), lost: 0, total: 0 };
   const { lines } = endingOf(
@@ -660,7 +660,7 @@ test("of a result its notes are not printed, and brackets of a program are", () 
   assert.equal(printedIn([both(printed, "more"), ...notes, ...lines].join("\n")), `${printed}\nmore`);
 });
 
-test("questions of a task without files are two, and a reply that was cut is none", async () => {
+test("a task without files is asked in two ways, and a truncated reply is ignored", async () => {
   const ends = [EDITS, runs(0), SAYS];
   const { asked } = await tried([...ends, ...EXPECTS]);
   const [first, second] = asked.slice(3).map(({ messages }) => messages.at(-1)?.text.replaceAll(/\s+/g, " "));
@@ -669,7 +669,7 @@ test("questions of a task without files are two, and a reply that was cut is non
   assert.equal((await tried([...ends, cut, cut])).end.how, "answered");
 });
 
-test("with a limit spent nothing is asked beside the turns, which themselves are no such limit", async () => {
+test("no side question is asked once a limit is spent, except the limits of turns and calls", async () => {
   const other: readonly Line[] = [{ text: "FINE" }, { text: "FINE" }];
   const asked = async (limits: LimitValues) =>
     (await tried([EDITS, runs(0), SAYS, ...other], true, null, limits)).asked.length;
@@ -678,7 +678,7 @@ test("with a limit spent nothing is asked beside the turns, which themselves are
   assert.equal(await asked({ turns: 3, calls: 2 }), 5);
 });
 
-test("a weak model that answers a round of repair without a call is told so once for each", () => {
+test("a weak model that answers a repair round without a call is told so once per round", () => {
   const rules = new EndRules(null);
   rules.repairs(3);
   assert.equal(rules.isIdleRepair(3), false, "any model");
@@ -701,7 +701,7 @@ const idle = (name: string) =>
     run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "noted" }),
   });
 
-test("a plan, a skill and a task in the background are no work: an answer behind them alone is not earned", async () => {
+test("a plan, a skill or a background task is not work, so an answer after these alone is rejected", async () => {
   assert.equal(after([{ tool: "plan", target: "", idle: true }, undefined]).worked, false);
   assert.equal(new Deeds([call({ tool: "plan", idle: true })]).worked, false);
   const table = [
@@ -720,7 +720,7 @@ test("a plan, a skill and a task in the background are no work: an answer behind
   }
 });
 
-test("the last run of tests is known by its words where it failed, however it is wrapped, and by no others", () => {
+test("a failed test run is recognised by its command, however it is wrapped, and other commands are not", () => {
   for (const target of [
     "npm test",
     "cd app && yarn run test",
@@ -739,7 +739,7 @@ test("the last run of tests is known by its words where it failed, however it is
     assert.equal(after([{ tool: "bash", target, kind: "failed" }, 1]).redTests, undefined, target);
 });
 
-test("a command of megabytes is looked through for tests in one pass", () => {
+test("a command of megabytes is scanned for tests in one pass", () => {
   for (const word of ["node x ", "make a ", "mvn a "]) {
     const target = word.repeat(400_000);
     assert.equal(after([{ tool: "bash", target, kind: "failed" }, 1]).redTests, undefined);
@@ -755,7 +755,7 @@ const toldAfterARun = (request: string, runs: boolean): string => {
   return earned.kind === "nothing_done" ? earned.reason : earned.kind;
 };
 
-test("of a request that something be run, an answer that is none is told with how the last command ended", () => {
+test("when a requested run ends without an answer, the reason includes how the last command ended", () => {
   assert.match(
     toldAfterARun("run the tests", true),
     /^there is no answer: .*, and the last command that the model ran failed \(exit 1\): `npm test`$/,

@@ -8,18 +8,18 @@ const guessed = (text: string): string => guessIntent(text, "workspace-write");
 const wrong = requests.filter(({ text, want }) => guessed(text) !== want);
 const asText = ({ text, want }: JudgedRequest): string => `${want} <- ${guessed(text)}: ${text}`;
 
-test(`of ${requests.length} requests nine of ten are guessed as judged`, () => {
+test(`the intent of nine in ten of ${requests.length} requests is guessed as labelled`, () => {
   assert.ok(requests.length > 700);
   assert.ok(wrong.length < 0.1 * requests.length, wrong.map(asText).join("\n"));
 });
 
-test("of a hundred tasks at most three are taken for questions", () => {
+test("at most 3 % of the tasks are mistaken for questions", () => {
   const tasks = requests.filter(({ want }) => want === "change");
   const missed = tasks.filter(({ text }) => guessed(text) === "repo");
   assert.ok(missed.length <= 0.03 * tasks.length, missed.map(asText).join("\n"));
 });
 
-test("no request is judged twice", () => {
+test("no request is labelled twice", () => {
   const texts = requests.map(({ text }) => text);
   assert.deepEqual(
     texts.filter((text, at) => texts.indexOf(text) !== at),
@@ -27,7 +27,7 @@ test("no request is judged twice", () => {
   );
 });
 
-test("where words say nothing it is a change, and a question about the repository in read-only mode", () => {
+test("a text without clear words is a change, and in read-only mode a question about the repository", () => {
   const story = `${"The build is slow and nobody knows. ".repeat(40)}What is a closure?`;
   for (const text of ["", "  \n ", "...", "👍", "\u0000", "login", "login is slow", "Why?", "你好", story]) {
     assert.equal(guessIntent(text, "workspace-write"), "change", text);
@@ -36,7 +36,7 @@ test("where words say nothing it is a change, and a question about the repositor
   }
 });
 
-test("a question that may be about anything wants an answer, and no change; a wish in its form does not", () => {
+test("a question about anything is about the repository, and a wish in the form of a question is a change", () => {
   for (const text of [
     "how does login work?",
     "Why is startup slow?",
@@ -54,7 +54,7 @@ test("a question that may be about anything wants an answer, and no change; a wi
     assert.equal(guessed(text), "change", text);
 });
 
-test("what words say holds in every mode", () => {
+test("clear words decide in every mode", () => {
   for (const [text, intent] of [
     ["hello", "direct"],
     ["what is 2+2", "direct"],
@@ -66,26 +66,26 @@ test("what words say holds in every mode", () => {
       assert.equal(guessIntent(text, mode), intent, text);
 });
 
-test("blanks around a request and curly apostrophes in it change nothing", () => {
+test("surrounding blanks and curly apostrophes do not affect the guess", () => {
   for (const { text } of requests) {
     assert.equal(guessed(`  ${text}\n\n`), guessed(text), text);
     assert.equal(guessed(text.replaceAll("'", "’")), guessed(text), text);
   }
 });
 
-test("a greeting before a task is no more than that", () => {
+test("a greeting before a task does not affect the guess", () => {
   const tasks = requests.filter(
     ({ want, text }) => want === "change" && guessed(text) === want && text.includes(" "),
   );
   for (const { text } of tasks) assert.equal(guessed(`Hello! ${text}`), "change", text);
 });
 
-test("a hostile text takes no longer than others of its length", () => {
+test("repetitive hostile texts are classified without hanging", () => {
   for (const piece of ["hello ", "what ", "a/", "(", "the new ", "1+", "please "])
     assert.equal(typeof guessed(piece.repeat(1200 / piece.length)), "string");
 });
 
-test("a write is met once where a question was asked, and again in the next request", () => {
+test("the first write after a question is challenged once, and again in the next request", () => {
   const intent = new RunIntent();
   intent.begin("repo");
   assert.deepEqual(
@@ -106,7 +106,7 @@ test("a write is met once where a question was asked, and again in the next requ
   }
 });
 
-test("requests that want no more than that something runs", () => {
+test("requests that only ask to run something are recognised", () => {
   for (const request of [
     "run the tests",
     "Run the tests.",
@@ -166,7 +166,7 @@ test("requests that want no more than that something runs", () => {
     assert.equal(asksToRun(request), false, request);
 });
 
-test("requests that want no more than to be told something of the repository", () => {
+test("requests that only ask for information about the repository are recognised", () => {
   for (const request of [
     "what changed in the last commit?",
     "show me the largest file",

@@ -12,7 +12,7 @@ import {
 } from "../../../src/agent/ending/named-in-request.ts";
 import { fakeBox } from "../../fakes/box.ts";
 
-test("what a request says of files by their names, where it says just that", () => {
+test("plain requests to delete, rename or create files are recognised", () => {
   const rows: readonly (readonly [string, readonly string[], readonly (readonly string[])[]])[] = [
     ["delete the file LICENSE.txt", ["LICENSE.txt"], []],
     ["Please delete the file `LICENSE`.", ["LICENSE"], []],
@@ -41,7 +41,7 @@ test("what a request says of files by their names, where it says just that", () 
   for (const [request, gone, there] of rows) assert.deepEqual(filesWanted(request), { gone, there }, request);
 });
 
-test("what may mean anything else is no demand", () => {
+test("ambiguous requests about files demand nothing", () => {
   for (const request of [
     "",
     "remove the unused import from src/a.ts",
@@ -75,7 +75,7 @@ test("what may mean anything else is no demand", () => {
 
 const unasked = () => Promise.reject(new Error("no box was to be asked for"));
 
-test("what is not so at the end is named; a bare name may lie in any folder", async () => {
+test("unfulfilled requests are reported, and a bare file name may be in any folder", async () => {
   const box = fakeBox({ files: { "LICENSE.txt": "", "docs/b.rst": "", "src/new.py": "" } });
   const wrong = (request: string) => notAsNamed(request, () => Promise.resolve(box));
   assert.equal(await wrong("delete LICENSE.txt"), "LICENSE.txt is still there");
@@ -95,7 +95,7 @@ test("what is not so at the end is named; a bare name may lie in any folder", as
   assert.equal(await notAsNamed("mend the parser", unasked), undefined);
 });
 
-test("in which files a request wants something done, where it says just that", () => {
+test("the files to change are recognised in plain requests", () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ["fix the typo in the README", ["readme"]],
     ["Fix the off-by-one error in src/range.ts.", ["src/range.ts"]],
@@ -136,7 +136,7 @@ test("in which files a request wants something done, where it says just that", (
     assert.deepEqual(filesToChange(request), [], request);
 });
 
-test("a file that something was to be done in, and nothing was, is named; a name that no file has is no file", async () => {
+test("a named file that was not changed is reported, and a name that no file has is ignored", async () => {
   let found = "";
   const box = fakeBox({
     files: { "README.md": "teh", "docs/readme.txt": "" },
@@ -162,7 +162,7 @@ test("a file that something was to be done in, and nothing was, is named; a name
 
 const NOTHING: ThingsWanted = { version: undefined, there: [], nowhere: [], undepended: [] };
 
-test("what a request says by name of things in files, where it says just that", () => {
+test("plain requests about named things in files are recognised", () => {
   const rows: readonly (readonly [string, Partial<ThingsWanted>])[] = [
     ["Bump the version to 3.0.0 and add a HISTORY.md entry for it.", { version: "3.0.0" }],
     ["bump version from 1.2.3 to v1.3.0-rc.1.", { version: "1.3.0-rc.1" }],
@@ -194,7 +194,7 @@ test("what a request says by name of things in files, where it says just that", 
     assert.deepEqual(thingsWanted(request), { ...NOTHING, ...wanted }, request);
 });
 
-test("what may mean anything else is no demand", () => {
+test("ambiguous requests about things in files demand nothing", () => {
   for (const request of [
     "",
     "bump the version of vary to 1.2.0",
@@ -240,7 +240,7 @@ const wrongIn = (files: Readonly<Record<string, string>>, request: string) =>
   thingsNotAsNamed(request, () => Promise.resolve(fakeBox({ files })));
 const still = (file: string) => `${file} still has version 1.2.0`;
 
-test("a version is wrong where every manifest that has one has another", async () => {
+test("a version is reported as wrong if every manifest with a version has another one", async () => {
   assert.deepEqual(await wrongIn(MANIFESTS, "bump the version to 3.0.0"), [
     still("package.json"),
     still("Cargo.toml"),
@@ -257,7 +257,7 @@ test("a version is wrong where every manifest that has one has another", async (
   assert.deepEqual(await wrongIn({ "package.json": "{" }, "bump the version to 3.0.0"), []);
 });
 
-test("in a repository of several packages the version may be that of one below", async () => {
+test("in a repository of several packages the version of a nested package counts", async () => {
   const box = fakeBox({ files: { "package.json": '{\n  "version": "0.0.0"\n}\n' } });
   const wrong = () => thingsNotAsNamed("bump the version to 3.0.0", () => Promise.resolve(box));
   await box.write("packages/a/package.json", Buffer.from('{\n  "version": "2.0.0"\n}\n'));
@@ -266,7 +266,7 @@ test("in a repository of several packages the version may be that of one below",
   assert.deepEqual(await wrong(), []);
 });
 
-test("a dependency is gone where no manifest names it", async () => {
+test("a dependency counts as removed when no manifest names it", async () => {
   assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency vary"), [
     "package.json still names vary",
     "pyproject.toml still names vary",
@@ -282,7 +282,7 @@ test("a dependency is gone where no manifest names it", async () => {
   assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency other"), []);
 });
 
-test("a name has to be in what was changed, as its language writes it", async () => {
+test("an added name must appear in a changed file, as its language writes it", async () => {
   const box = fakeBox({ files: { "old.ts": "const dryRun = 1;\n" } });
   const wrong = (request: string) => thingsNotAsNamed(request, () => Promise.resolve(box));
   const none = ["no file that was changed has dry-run"];
@@ -294,7 +294,7 @@ test("a name has to be in what was changed, as its language writes it", async ()
   assert.deepEqual(await thingsNotAsNamed("mend the parser", unasked), []);
 });
 
-test("a name that is to be nowhere is looked for by git in all but prose", async () => {
+test("a removed name is searched for with git everywhere except in prose", async () => {
   let files = "a.go\0b.go\0";
   const box = fakeBox({
     files: { "a.go": "" },
@@ -313,7 +313,7 @@ test("a name that is to be nowhere is looked for by git in all but prose", async
   assert.deepEqual(await wrong(), []);
 });
 
-test("what renames everywhere is told where a shell reads both names as they are", () => {
+test("a request to rename everywhere gets a shell command only if both names are plain for the shell", () => {
   assert.equal(
     renamingOf("Rename the function MustParse to ParseOrPanic everywhere."),
     "git grep -lwF MustParse | xargs sed -i 's/\\bMustParse\\b/ParseOrPanic/g'",

@@ -33,7 +33,7 @@ const codes = (ending: Ending, calls: readonly EndedCall[], strict = false): rea
   return [status, exit_code];
 };
 
-test("an answer with nothing refused is done", () => {
+test("an answer without refusals has the status done", () => {
   assert.deepEqual(codes(answered, []), ["done", 0]);
   assert.deepEqual(codes(answered, [ok, changed], true), ["done", 0]);
 });
@@ -82,7 +82,7 @@ test("a refusal stands until a later call changes something or gets the same tar
   assert.deepEqual(codes(answered, [refused, changed, refused]), ["refused", 4], "the last one counts");
 });
 
-test("two calls without a target do not have the same one", () => {
+test("two calls without a target do not share one", () => {
   assert.deepEqual(
     codes(answered, [
       { ...refused, target: "" },
@@ -92,7 +92,7 @@ test("two calls without a target do not have the same one", () => {
   );
 });
 
-test("with strict any refusal counts, also one that the run got around", () => {
+test("with strict, any refusal counts, even one that the run worked around", () => {
   assert.deepEqual(codes(answered, [refused, changed], true), ["refused", 4]);
   assert.deepEqual(codes({ how: "limit", which: "turns", text: "" }, [refused, changed], true), [
     "refused",
@@ -100,7 +100,7 @@ test("with strict any refusal counts, also one that the run got around", () => {
   ]);
 });
 
-test("an ending that cut the run short comes before a refusal that might have been got around", () => {
+test("an ending that cut the run short takes precedence over a refusal that might have been worked around", () => {
   assert.deepEqual(codes({ how: "limit", which: "cost", text: "" }, [refused]), ["budget", 3]);
   assert.deepEqual(codes({ how: "too_long", reason: "" }, [refused]), ["failed", 1]);
   for (const strict of [false, true]) {
@@ -111,24 +111,24 @@ test("an ending that cut the run short comes before a refusal that might have be
   }
 });
 
-test("a standing refusal comes before an answer that does not fit", () => {
+test("a standing refusal takes precedence over an answer that does not fit the schema", () => {
   assert.deepEqual(codes({ how: "misfit", reason: "" }, [refused]), ["refused", 4]);
   assert.deepEqual(codes({ how: "misfit", reason: "" }, [refused, changed]), ["failed", 1]);
 });
 
-test("going on with what is refused is a refusal, with anything else a spent budget", () => {
+test("repeating a refused call ends as a refusal, repeating anything else as a spent budget", () => {
   const broken: EndedCall = { ...refused, refused: false, kind: "invalid" };
   assert.deepEqual(codes({ how: "repeated" }, [refused, refused, broken]), ["refused", 4]);
   assert.deepEqual(codes({ how: "repeated" }, [refused, ok, ok, ok, ok]), ["budget", 3]);
   assert.deepEqual(codes({ how: "repeated" }, [refused, changed]), ["budget", 3]);
 });
 
-test("a refusal is named with its target and its reason", () => {
+test("a refusal names its target and its reason", () => {
   const { reason } = outcomeOf(answered, [refused], { strict: false });
   assert.equal(reason, "Refused: bash curl example.com (it reaches the network)");
 });
 
-test("all refusals are listed in order, got around or not, and nothing else", () => {
+test("all refusals and nothing else are listed in order, whether worked around or not", () => {
   const second: EndedCall = { ...refused, call: "c9", target: "wget example.com" };
   const denial = { tool: "bash", decision: "deny", rule: "network.reach", reason: "it reaches the network" };
   assert.deepEqual(denialsOf([ok, refused, changed, { ...ok, kind: "blocked" }, second]), [
@@ -140,7 +140,7 @@ test("all refusals are listed in order, got around or not, and nothing else", ()
 const reasonAfter = (exitCode: number): string =>
   outcomeOf(answered, [], { strict: true, ran: { command: "npm\ntest", exitCode, text: "" } }).reason;
 
-test("of a run that was to run something its last command is told where it failed", () => {
+test("for a request to run something, the reason reports the failure of the last command", () => {
   assert.equal(reasonAfter(2), "The model gave its answer; `npm␊test` exited with 2.");
   assert.equal(reasonAfter(0), "The model gave its answer.");
   assert.equal(isPlainEnding(reasonAfter(2)), false);

@@ -105,7 +105,7 @@ const checks = (agent: FakeAgent) =>
     event.type === "check.ended" ? [[event.when, event.round, event.exit_code]] : [],
   );
 
-test("red before, green after: the end is verified, and the model was shown what fails", async () => {
+test("a check that fails before and passes after verifies the run, and the model is shown the failure", async () => {
   const agent = agentWith({ codes: [1, 0] });
   const { exit_code, reason, verified } = await run(agent);
   assert.deepEqual(
@@ -126,7 +126,7 @@ test("red before, green after: the end is verified, and the model was shown what
   );
 });
 
-test("what a hook takes out of a check is told to nobody, and the hook sees it as the command that it is", async () => {
+test("text that a hook removes from a check's output is sent nowhere, and the hook sees the check as a bash command", async () => {
   const seen: unknown[] = [];
   const agent = agentWith({
     codes: [1, 1, 0],
@@ -149,7 +149,7 @@ test("what a hook takes out of a check is told to nobody, and the hook sees it a
   assert.match(agent.asked.at(-1)?.messages.at(-1)?.text ?? "", /fails \(exit 1\).*the key is \[masked\]/s);
 });
 
-test("what a hook makes of a check changes nothing of whether it could be run", async () => {
+test("a hook's rewrite of the output does not affect whether the check counts as runnable", async () => {
   const project: Check = { command: "run the checks", by: "project" };
   const here = { codes: [1], check: project, turns: 2 };
   const hidden = await run(
@@ -162,7 +162,7 @@ test("what a hook makes of a check changes nothing of whether it could be run", 
   assert.equal(made.verified?.exit_code, 1);
 });
 
-test("red after is repaired at most twice, and then the run has failed with the last lines", async () => {
+test("a failing check is repaired at most twice, then the run fails with the last lines of the output", async () => {
   const mended = agentWith({ codes: [1, 1, 1, 0], lines: [ACTS, SAYS, ACTS, SAYS, ACTS, SAYS] });
   assert.deepEqual((await run(mended)).verified, { command: "run the checks", exit_code: 0, rounds: 2 });
   assert.match(
@@ -179,7 +179,7 @@ test("red after is repaired at most twice, and then the run has failed with the 
   assert.equal(silent.reason, "`run the checks` still fails after 2 rounds of repair (exit 3)");
 });
 
-test("without a turn left a red check is the end", async () => {
+test("a failing check ends the run when no turn is left", async () => {
   const end = await run(agentWith({ codes: [1], turns: 2 }));
   assert.deepEqual(
     [end.exit_code, end.reason],
@@ -187,7 +187,7 @@ test("without a turn left a red check is the end", async () => {
   );
 });
 
-test("the project's own check counts only where it can be run", async () => {
+test("the project's own check counts only if it can be run", async () => {
   const check: Check = { command: "npm test", by: "project" };
   const lacking = agentWith({ codes: [1], says: "sh: 1: jest: not found", check });
   const end = await run(lacking);
@@ -202,7 +202,7 @@ test("the project's own check counts only where it can be run", async () => {
   assert.equal((await run(named)).exit_code, 1);
 });
 
-test("where a program of the project's own check is not there, what would install it is told", async () => {
+test("when a program of the project's own check is missing, the notice says what would install it", async () => {
   const check: Check = { command: "npm test", by: "project" };
   const missing = { codes: [1], says: "sh: 1: jest: not found", check };
   const asked = { request: "", strict: false, remedy: () => Promise.resolve("`x` installs it.") };
@@ -214,7 +214,7 @@ test("where a program of the project's own check is not there, what would instal
   ]);
 });
 
-test("a check that a record names is judged, as it may be anybody's", async () => {
+test("a check named in a record is judged by the policy, because anybody may have written it", async () => {
   const denied = agentWith({ codes: [0], check: { command: "rm -rf /", by: "record" } });
   assert.deepEqual([(await run(denied)).verified, checks(denied)], [null, []]);
   const mine = agentWith({ codes: [0], check: { command: "rm -rf /", by: "user" } });
@@ -226,7 +226,7 @@ test("a check that a record names is judged, as it may be anybody's", async () =
   assert.equal((await run(red)).exit_code, 1, "as it was for the user's");
 });
 
-test("the project's own check is asked for as any command is", async () => {
+test("the project's own check needs the same confirmation as any command", async () => {
   const check: Check = { command: "make verify", by: "project" };
   const refused = agentWith({ codes: [0], check, onAsk: "refuse" });
   assert.deepEqual([(await run(refused)).verified, checks(refused)], [null, []]);
@@ -259,7 +259,7 @@ const behind = async (...before: readonly Parameters<Verification["resume"]>[0][
   return { said: said?.split("\n")[0], times: box.asked.map(({ timeoutMs }) => timeoutMs) };
 };
 
-test("behind a change of a parked run the check is run while it was red and took a moment, whatever came of others", async () => {
+test("after a change, a parked run's check runs again only if it failed before and was quick", async () => {
   const still = "`run the checks` still fails (exit 1). Its output, which is data:";
   const [before, after] = [
     { ...RED, when: "before" },
@@ -274,7 +274,7 @@ test("behind a change of a parked run the check is run while it was red and took
   assert.deepEqual(await behind(before, { ...GREEN, ms: 10_000 }), none, "it has become so");
 });
 
-test("a check that does not end behind a change is ended soon, and said not to be over", async () => {
+test("a check that does not end after a change is cut off soon and reported as not finished", async () => {
   const agent = agentWith({ codes: [1] });
   const box = {
     ...boxEnding([1]),
@@ -297,7 +297,7 @@ test("a check that does not end behind a change is ended soon, and said not to b
   assert.equal(verification.isRed, false, "what was changed since was not looked at");
 });
 
-test("what a check says is told without what Node's runner says of itself", () => {
+test("the report of a check leaves out what Node's test runner says about itself", () => {
   const lines: readonly (readonly [line: string, isTold: boolean])[] = [
     ["AssertionError: 2 != 3", true],
     ["    at TestContext.<anonymous> (file:///w/range.test.js:5:25)", true],
@@ -325,7 +325,7 @@ test("what a check says is told without what Node's runner says of itself", () =
   );
 });
 
-test("a long word of a runner is gone through as fast as any other", () => {
+test("a very long test output is processed in one pass", () => {
   const text = `    generatedMessage: true,\n${"    a\n".repeat(100_000)}`;
   // What is looked for from each line on again would take minutes.
   assert.ok(checkNote("npm test", { exit_code: 1, text: text.repeat(2), ending: "exit 1" }).length < 3000);
@@ -339,7 +339,7 @@ const proofAfter = async (check: Check, given: Omit<Given, "check">) => {
   return (await agent.ends?.verification?.after(agent, new AbortController().signal, false))?.kind;
 };
 
-test("a run that goes on without a look before its first turn leaves out what cannot run, too", async () => {
+test("a resumed run without a look before its first turn also ignores a check that cannot run", async () => {
   const own: Check = { command: "make verify", by: "project" };
   assert.equal(
     await proofAfter(own, {
@@ -380,7 +380,7 @@ async function unended(codes: readonly number[], isWeak: boolean, check = OWN) {
   return { exit_code, reason, exit: verified?.exit_code ?? null, checks: checks(agent), notices };
 }
 
-test("a project's check that has no end may be what is to be mended: it counts where it ends afterwards", async () => {
+test("a project's check that never ended before counts if it ends afterwards", async () => {
   const mended = await unended([124, 0], false);
   assert.deepEqual([mended.exit_code, mended.exit], [0, 0]);
   assert.match(mended.reason, /verified by `make test`/);
@@ -398,7 +398,7 @@ test("a project's check that has no end may be what is to be mended: it counts w
   );
 });
 
-test("where it has no end afterwards either it is none, and no proof of what a small model says", async () => {
+test("a project's check that ends neither before nor after is ignored, and proves nothing for a small model", async () => {
   const large = await unended([124], false);
   assert.deepEqual([large.exit_code, large.exit], [0, null]);
   assert.deepEqual(
@@ -417,7 +417,7 @@ test("where it has no end afterwards either it is none, and no proof of what a s
   assert.equal(users.exit_code, 1, "the user's own has to succeed");
 });
 
-test("a check without an end takes a quarter of the run before it, and then a moment behind three changes", async () => {
+test("a check without an end gets a quarter of the run beforehand, then a short time after three changes", async () => {
   const box = boxCutting([124]);
   const limits = new Limits({ turns: 9, ms: 100_000 }, () => 0);
   const agent = { ...agentWith({ codes: [124] }), box: () => Promise.resolve(box), limits };
@@ -438,7 +438,7 @@ test("a check without an end takes a quarter of the run before it, and then a mo
   assert.equal(box.asked.at(-1)?.timeoutMs, 60_000);
 });
 
-test("a run that was parked knows that its check had no end before", async () => {
+test("a resumed run remembers that its check did not end before", async () => {
   const box = boxCutting([124]);
   const agent = { ...agentWith({ codes: [124], check: OWN }), box: () => Promise.resolve(box) };
   const verification = new Verification(OWN, 60_000);
@@ -451,7 +451,7 @@ test("a run that was parked knows that its check had no end before", async () =>
   assert.equal((await verification.after(agent, signal, false)).kind, "unknown");
 });
 
-test("a check that is cut off by a cancel proves nothing, and a parked run goes on from what it was told", async () => {
+test("a cancelled check proves nothing, and a resumed run continues from its recorded result", async () => {
   const agent = agentWith({ codes: [1] });
   const verification = agent.ends?.verification;
   assert.ok(verification);
@@ -472,7 +472,7 @@ test("a check that is cut off by a cancel proves nothing, and a parked run goes 
   }
 });
 
-test("words of programs that lack what they need", () => {
+test("messages about missing programs and modules are recognised", () => {
   for (const [text, named] of [
     ["sh: 1: jest: not found", "jest"],
     ["> test\n> jest\n\nsh: 1: jest: not found\n[exit 127, 0.2 s]", "jest"],
@@ -544,7 +544,7 @@ async function bending({ what, strict = false, request = "The test fails, fix it
 const LESS = "def test_a():\n    assert f(1) == 2\n";
 const SAID = "`run the checks` succeeds, but is not the check that it was: test_f.py";
 
-test("a check that was bent is told so once, and then it has failed; beside other work it only proves nothing", async () => {
+test("tampering with a check is challenged once, then the run fails; together with other work it only proves nothing", async () => {
   const only = await bending({ what: { "test_f.py": LESS } });
   assert.deepEqual(
     [only.exit_code, only.reason, only.verified, only.asked.length],
@@ -603,7 +603,7 @@ const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true
   return { asked: agent.asked.length, reason, verified };
 };
 
-test("a candidate is given up where three replies in a row leave the files as its check failed on before; another run goes on", async () => {
+test("a candidate is given up after three replies in a row that restore already failing files, and another run is not", async () => {
   const circle = [puts("one", "two"), puts("two", "three"), puts("three", "one")];
   const given = await endOf([...circle, ...circle, ...circle]);
   assert.equal(given.asked, 6);

@@ -75,7 +75,7 @@ const told = ({ results }: Coordinated): readonly (readonly [number, string | nu
   results.map(({ row, cause }) => [row, cause] as const).toSorted(([a], [b]) => a - b);
 
 test(
-  "all that may befall a batch befalls one, and each row has its one result",
+  "every row of a batch gets exactly one result although all known faults happen to it",
   { timeout: 60_000 },
   async () => {
     await using place = await scratch();

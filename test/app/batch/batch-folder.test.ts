@@ -4,7 +4,7 @@ import { openBatchFolder } from "../../../src/app/batch/batch-folder.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("an --out that is no folder, or cannot be one, ends with 2 and says so before anything begins", async () => {
+test("an --out that is not or cannot become a folder ends with 2 and a message before anything begins", async () => {
   await using place = await scratch();
   await place.write("file", "mine\n");
   for (const out of [place.at("file"), place.at("file/below"), "/proc/none"])

@@ -22,7 +22,7 @@ function refusalOf(work: () => unknown): HarnessError {
   return assert.fail("it was taken");
 }
 
-test("rows are read with all that a row may say, whatever ends the lines and however the file begins", () => {
+test("rows are read with all their fields, whatever the line ends and with or without a byte order mark", () => {
   const whole = {
     dir: "shop",
     prompt: "mend it",
@@ -78,20 +78,20 @@ for (const [line, told] of [
   ['["a"]', /line 2: expected an object$/],
   ['{"dir":', /line 2: not valid JSON/],
 ] as const)
-  test(`${line} is no row, and what is wrong with it is said`, () => {
+  test(`${line} is not a row, and the message says what is wrong`, () => {
     const { message, remedy } = refusalOf(() => rowsIn(`{"dir":"a","prompt":"x"}\n${line}\n`));
     assert.match(message, told);
     assert.match(message, /^tasks\.jsonl, line 2: /);
     assert.match(remedy, /nothing was started.*prompt/);
   });
 
-test("of many wrong lines the first ones are named, and how many more there are", () => {
+test("of many invalid lines the first are listed and the rest counted", () => {
   const { message } = refusalOf(() => rowsIn("{}\n".repeat(25)));
   assert.equal(message.split("\n").length, 11);
   assert.match(message, /and 15 more lines$/);
 });
 
-test("a file without a row is refused, and so is a list", () => {
+test("a file without rows is refused, and so is a list without entries", () => {
   for (const text of ["", "\n\r\n", "\uFEFF"]) {
     assert.match(refusalOf(() => rowsIn(text)).message, /has no rows/);
     assert.match(
@@ -101,7 +101,7 @@ test("a file without a row is refused, and so is a list", () => {
   }
 });
 
-test("a list gives a row for each line that is no remark", () => {
+test("a list yields a row for each line that is not a comment", () => {
   const rows = rowsOfList("# mine\na\r\n\n https://example.org/b#main \n", "list", {
     prompt: "p",
     check: "true",
@@ -115,7 +115,7 @@ test("a list gives a row for each line that is no remark", () => {
   );
 });
 
-test("a row is known by what it wants: twice in the file it is two, changed it is another, moved it is the same", () => {
+test("rows are identified by their content: a duplicate and a changed row get new ids, a moved one keeps its id", () => {
   const one = '{"dir":"a","prompt":"x"}';
   const [first = "", second = ""] = idsOf(`${one}\n${one}\n`);
   assert.notEqual(first, second);
@@ -137,7 +137,7 @@ test("a row is known by what it wants: twice in the file it is two, changed it i
   ]);
 });
 
-test("a file that is none, or holds no text, is named with why", async () => {
+test("a missing file, a folder and a file that is not UTF-8 are named with the reason", async () => {
   await using place = await scratch({ folder: "", "rows.jsonl": '{"dir":"a","prompt":"ä"}\n' });
   assert.equal(rowsIn(await rowsFile(place.at("rows.jsonl")))[0]?.prompt, "ä");
   await assert.rejects(rowsFile(place.at("none")), /none cannot be read: ENOENT/);
@@ -147,7 +147,7 @@ test("a file that is none, or holds no text, is named with why", async () => {
   await assert.rejects(rowsFile(place.at("odd")), /it is not UTF-8/);
 });
 
-test("ten thousand rows are read, each with an id of its own", () => {
+test("ten thousand rows are read, each with a unique id", () => {
   const text = Array.from(
     { length: 10_000 },
     (_, at) => `{"dir":"d${at % 7}","prompt":"task ${at % 90}"}\n`,

@@ -68,7 +68,7 @@ const toldOf = (kept: KeptRows, row: BatchRow, budget: Parameters<typeof runInde
     signal,
   );
 
-test("a row lies below the batch and its own name, its result last, and the next pod of it tells the same", async () => {
+test("a row is stored below the batch under its own name with the result last, and a later pod of the row reports the same result", async () => {
   await using place = await scratch();
   await using server = await startBucket();
   const row = rowAt(0);
@@ -90,7 +90,7 @@ test("a row lies below the batch and its own name, its result last, and the next
   assert.equal(server.objects.get(`${at}/running`)?.changed, begun);
 });
 
-test("what another pod has kept by then is told, and left as it is", async () => {
+test("a result that another pod has stored meanwhile is reported and not overwritten", async () => {
   await using place = await scratch();
   await using server = await startBucket();
   const [row, kept] = [rowAt(0), rowsAt(place, server, "")];
@@ -102,7 +102,7 @@ test("what another pod has kept by then is told, and left as it is", async () =>
   assert.equal(server.objects.get(`1-${row.id}/p`)?.bytes.toString(), "of the first");
 });
 
-test("one that was cut off in the middle of keeping has no result, and is run anew", async () => {
+test("a row interrupted while it stored its files has no result and runs again", async () => {
   await using place = await scratch();
   await using server = await startBucket();
   const [row, kept] = [rowAt(0), rowsAt(place, server)];
@@ -133,7 +133,7 @@ const begins = (kept: KeptRows): KeptRows => ({
   },
 });
 
-test("budgets are held against what all others have left, however many pages the list has", async () => {
+test("budgets count what all other rows have spent, however many pages the list has", async () => {
   await using place = await scratch();
   await using server = await startBucket({ page: 1 });
   const kept = rowsAt(place, server);
@@ -158,7 +158,7 @@ test("budgets are held against what all others have left, however many pages the
 });
 
 for (const hours of [-5, 5])
-  test(`--max-time goes by the bucket's clock alone, be it ${hours} hours before the loop's`, async () => {
+  test(`--max-time uses only the bucket's clock, here ${hours} hours ahead of the loop's`, async () => {
     await using place = await scratch();
     const clockBehind = -hours * 3_600_000;
     await using server = await startBucket({ clockBehind });
@@ -171,7 +171,7 @@ for (const hours of [-5, 5])
     assert.equal((await toldOf(kept, rowAt(2), { ms: 3_600_000 })).cause, "budget");
   });
 
-test("what lies beside the rows counts for nothing, and a result that is none is told by its name", async () => {
+test("unrelated objects beside the rows are ignored, and an invalid result is named", async () => {
   await using place = await scratch();
   await using server = await startBucket();
   const kept = rowsAt(place, server);
@@ -195,7 +195,7 @@ test("what lies beside the rows counts for nothing, and a result that is none is
   );
 });
 
-test("a bucket that is away is told as what the Job tries again, one that refuses as what it does not", async () => {
+test("an unavailable bucket is reported as retryable by the Job, one that refuses is not", async () => {
   await using place = await scratch();
   await using server = await startBucket();
   server.faults.push(...Array.from({ length: 7 }, () => ({ status: 503 })));
@@ -216,7 +216,7 @@ test("a bucket that is away is told as what the Job tries again, one that refuse
   assert.equal(server.objects.size, 0);
 });
 
-test("what a run had come to is told though it could not be kept", async () => {
+test("the progress of a run is reported even if its result cannot be stored", async () => {
   await using place = await scratch();
   await using server = await startBucket();
   const row = rowAt(0);
@@ -230,7 +230,7 @@ test("what a run had come to is told though it could not be kept", async () => {
   });
 });
 
-test("a run has no key of the bucket, but where the user has it use one as a secret", () => {
+test("a run does not see the bucket's keys, unless the user binds one as a secret", () => {
   const env = { PATH: "/bin", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b", AWS_SESSION_TOKEN: "c" };
   assert.deepEqual(withoutKeys(env, { secrets: {} }), { PATH: "/bin" });
   assert.deepEqual(withoutKeys(env, { secrets: { AWS_SESSION_TOKEN: ["x"] } }), {

@@ -79,18 +79,15 @@ const REFUSED: Readonly<Record<string, readonly [line: RegExp, change: Change]>>
     /spec\.containers\[0\]\.args\[\d+\]: was added/,
     (_, { loop }) => void loop.args?.push("--mode=danger-full-access"),
   ],
-  "another server of names": [
+  "another DNS server": [
     /spec\.dnsConfig: was added/,
     (spec) => void (spec.dnsConfig = { nameservers: ["10.0.0.1"] }),
   ],
-  "a field that nobody knows": [
-    /spec\.newField: was added/,
-    (spec) => void Object.assign(spec, { newField: "yes" }),
-  ],
+  "an unknown field": [/spec\.newField: was added/, (spec) => void Object.assign(spec, { newField: "yes" })],
 };
 
 for (const [what, [line, change]] of Object.entries(REFUSED))
-  test(`a loop that is given ${what} stops its batch, by name; once that is mended it goes on`, async () => {
+  test(`a loop that is given ${what} stops its batch with the reason, and the batch continues once that is fixed`, async () => {
     await using place = await scratch();
     const gate = Promise.withResolvers<void>();
     const admits = { changes: true };
@@ -139,13 +136,12 @@ const TAKEN: Readonly<Record<string, Change>> = {
       priority: -1,
       schedulingGates: [{ name: "queue" }],
     }),
-  "names with fewer dots": (spec) => void (spec.dnsConfig = { options: [{ name: "ndots", value: "2" }] }),
-  "somebody who looks into it": (spec) =>
-    void (spec.ephemeralContainers = [{ name: "debugger", image: "busybox" }]),
+  "a lower ndots option": (spec) => void (spec.dnsConfig = { options: [{ name: "ndots", value: "2" }] }),
+  "a debug container": (spec) => void (spec.ephemeralContainers = [{ name: "debugger", image: "busybox" }]),
 };
 
 for (const [what, change] of Object.entries(TAKEN))
-  test(`a loop that is given ${what} is a loop`, async () => {
+  test(`a loop that is given ${what} is accepted`, async () => {
     await using place = await scratch();
     await using cluster = await startFakeCluster((index) => ({
       ...said(ROWS[index]),
@@ -155,7 +151,7 @@ for (const [what, change] of Object.entries(TAKEN))
     assert.equal(results.length, 3);
   });
 
-test("notes that a runtime obeys are named, others and labels are not", async () => {
+test("added annotations that a runtime acts on are named, other annotations and labels are accepted", async () => {
   await using place = await scratch();
   const given: Record<string, string> = { "team/owner": "x", "prometheus.io/scrape": "true" };
   const gate = Promise.withResolvers<void>();
@@ -174,7 +170,7 @@ test("notes that a runtime obeys are named, others and labels are not", async ()
   await assert.rejects(again, /metadata\.annotations\.cdi\.k8s\.io\/gpu: was added/);
 });
 
-test("a Job to which its admission adds a container is not made", async () => {
+test("a Job to which admission adds a container is not created", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster((index) => said(ROWS[index]));
   cluster.faults.mutates = ({ spec }) => void spec?.template.spec?.containers.push(sidecar);

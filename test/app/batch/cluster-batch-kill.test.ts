@@ -25,7 +25,7 @@ const CERTAIN = 8;
 for (let nth = 1; nth <= MOMENTS; nth += 1)
   for (const when of ["before", "after"] as const)
     test(
-      `kill -9 of the coordinator ${when} its request ${nth} is worked on: nothing is lost, nothing runs twice`,
+      `kill -9 of the coordinator ${when} request ${nth} is handled loses nothing and runs nothing twice`,
       { timeout: 60_000 },
       async (t) => {
         await using place = await scratch();

@@ -17,7 +17,7 @@ const idsKept = async (place: Scratch): Promise<readonly string[]> =>
 
 const once = (ran: readonly string[]): readonly string[] => ran.toSorted((a, b) => a.localeCompare(b));
 
-test("each row is run once as an index of one Job, and its result is kept as its pod told it", async () => {
+test("each row runs once as an index of one Job, and its result is stored as its pod reported it", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster((index) => said(ROWS[index]));
   const { end, results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out") });
@@ -64,7 +64,7 @@ const ENDINGS: readonly Ending[] = [
     tries: 1,
   },
   {
-    name: "a model that is away",
+    name: "an unavailable model",
     plays: [said(ROWS[0], 5, { cause: "model" })],
     cause: "model",
     code: 5,
@@ -129,28 +129,28 @@ const ENDINGS: readonly Ending[] = [
     tries: 6,
   },
   {
-    name: "an eviction that no condition tells of",
+    name: "an eviction without a condition",
     plays: [{ code: 143, podReason: "Evicted" }],
     cause: "evicted",
     code: 143,
     tries: 3,
   },
   {
-    name: "a repository that is not there",
+    name: "a missing repository",
     plays: [{ container: "clone", code: 2, message: "https://git.example/owner/r0: not found" }],
     cause: "repo",
     code: 2,
     tries: 1,
   },
   {
-    name: "a host that is away",
+    name: "an unreachable host",
     plays: [{ container: "clone", code: 1, message: "Could not resolve host" }],
     cause: "repo",
     code: 2,
     tries: 3,
   },
   {
-    name: "words that are another row's",
+    name: "words of another row",
     plays: [said(ROWS[1])],
     cause: null,
     code: 0,
@@ -159,7 +159,7 @@ const ENDINGS: readonly Ending[] = [
 ];
 
 for (const { name, plays, cause, code, tries } of ENDINGS)
-  test(`${name} is told as ${cause ?? "done"} after ${tries} pods`, async () => {
+  test(`${name} is reported as ${cause ?? "done"} after ${tries} pods`, async () => {
     await using place = await scratch();
     await using cluster = await startFakeCluster((index, attempt) =>
       index === 0 ? (plays[attempt] ?? plays.at(-1) ?? {}) : said(ROWS[index]),
@@ -173,7 +173,7 @@ for (const { name, plays, cause, code, tries } of ENDINGS)
     if (name.startsWith("words")) assert.equal(first?.session, null);
   });
 
-test("whoever looks at what has ended tells each row by its last pod, whatever its pods are called", async () => {
+test("rows that have ended are reported by their last pod, whatever the pods are called", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster((index, attempt) => {
     const ends = [said(ROWS[index], 5, { cause: "model" }), said(ROWS[index], 6, { cause: "sandbox" })];
@@ -188,7 +188,7 @@ test("whoever looks at what has ended tells each row by its last pod, whatever i
   assert.equal(cluster.ran.length, 12);
 });
 
-test("pods that were cleaned away count by what the Job says of them", async () => {
+test("rows whose pods were cleaned up are reported from the status of the Job", async () => {
   await using place = await scratch();
   const plays = [said(ROWS[0]), said(ROWS[1], 1, { cause: "check" })];
   await using cluster = await startFakeCluster((index) => plays[index] ?? said(ROWS[index]));
@@ -209,7 +209,7 @@ test("pods that were cleaned away count by what the Job says of them", async () 
   assert.equal(cluster.ran.length, 4);
 });
 
-test("an API server that is away for a while, watches that end and watches that are too old lose nothing", async () => {
+test("an API server outage, ended watches and expired watches lose nothing", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
   await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
@@ -236,7 +236,7 @@ test("an API server that is away for a while, watches that end and watches that 
   assert.ok(warned.includes("the cluster answers again"), warned.join("\n"));
 });
 
-test("an API server that stays away ends the batch with 6, and --resume goes on with what ran meanwhile", async () => {
+test("an API server that stays away ends the batch with 6, and --resume continues with what ran meanwhile", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
   await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
@@ -262,7 +262,7 @@ for (const [quota, ran] of [
   ["configmaps", 0],
   ["pods", 0],
 ] as const)
-  test(`a quota of ${quota} is told as one, nothing runs, and --resume goes on once there is room`, async () => {
+  test(`a quota of ${quota} is reported as such, nothing runs, and --resume continues once there is room`, async () => {
     await using place = await scratch();
     await using cluster = await startFakeCluster((index) => said(ROWS[index]));
     cluster.faults.quota = quota;
@@ -286,7 +286,7 @@ for (const [quota, ran] of [
     assert.deepEqual([results.length, cluster.ran.length], [4, 4]);
   });
 
-test("an image that is not to be had is told at once, and ends the watch after a while with 6", async () => {
+test("an image that cannot be pulled is reported at once, and ends the watch after a while with 6", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster(() => ({
     waits: {
@@ -302,7 +302,7 @@ test("an image that is not to be had is told at once, and ends the watch after a
   assert.equal(warned.filter((text) => text.startsWith("an image")).length, 1);
 });
 
-test("a cluster that leaves out fields of the Job is refused before anything is made", async () => {
+test("a cluster that drops fields of the Job is refused before anything is created", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster();
   cluster.faults.drops = ["completionMode", "backoffLimitPerIndex", "podFailurePolicy", "suspend"];
@@ -313,7 +313,7 @@ test("a cluster that leaves out fields of the Job is refused before anything is 
   assert.deepEqual([cluster.jobs.size, cluster.maps.size], [0, 0]);
 });
 
-test("a namespace without the loops' account is refused with what an administrator types", async () => {
+test("a namespace without the loops' service account is refused with the command for an administrator", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster();
   cluster.faults.hasAccount = false;
@@ -324,7 +324,7 @@ test("a namespace without the loops' account is refused with what an administrat
   assert.equal(cluster.jobs.size, 0);
 });
 
-test("of two who begin the same batch at once one makes it, and the other is refused", async () => {
+test("when two coordinators start the same batch at once, one creates it and the other is refused", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
   await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
@@ -344,7 +344,7 @@ test("of two who begin the same batch at once one makes it, and the other is ref
   assert.deepEqual([cluster.jobs.size, cluster.ran.length], [1, 4]);
 });
 
-test("one whose batch another makes between its first look and its trial is refused in the same words", async () => {
+test("a coordinator whose batch is created by another between its first look and its trial gets the same refusal", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster((index) => said(ROWS[index]));
   const looked = Promise.withResolvers<void>();
@@ -366,7 +366,7 @@ test("one whose batch another makes between its first look and its trial is refu
   assert.equal((await first).results.length, 4);
 });
 
-test("a second one with --resume only watches: both tell every row, and each ran once", async () => {
+test("a second coordinator with --resume only watches: both report every row, and each row ran once", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
   await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
@@ -392,7 +392,7 @@ test("a second one with --resume only watches: both tell every row, and each ran
   assert.deepEqual([first.results.length, other?.results.length, cluster.ran.length], [4, 4, 4]);
 });
 
-test("Ctrl-C ends the watch alone: the Job goes on, and --resume tells the rest", async () => {
+test("Ctrl-C ends only the watch: the Job continues, and --resume reports the rest", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
   const stop = new AbortController();
@@ -411,7 +411,7 @@ test("Ctrl-C ends the watch alone: the Job goes on, and --resume tells the rest"
   assert.deepEqual([again.results.length, cluster.ran.length, batchTotals(again.end).exit_code], [4, 4, 0]);
 });
 
-test("a Job that somebody deletes ends the watch; --resume makes it anew for what is left", async () => {
+test("a deleted Job ends the watch, and --resume recreates it for the remaining rows", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
   await using cluster = await startFakeCluster((index) =>
@@ -435,7 +435,7 @@ test("a Job that somebody deletes ends the watch; --resume makes it anew for wha
   assert.equal(results.length + again.results.length, 4);
 });
 
-test("a queue of Kueue's is named on the Job, and begins it instead of us", async () => {
+test("with a Kueue queue, the Job names the queue, and the queue starts it", async () => {
   await using place = await scratch();
   await using cluster = await startFakeCluster((index) => said(ROWS[index]));
   const { SETTINGS } = await import("../../fixtures/cluster-batch.ts");

@@ -28,7 +28,7 @@ test("the shipped suite has forty tasks in seven languages, each with a solution
 
 const TASK = '{"prompt":"p","check":"true","language":"c"}';
 
-test("only the named tasks are taken, and a folder without a task.json is none", async () => {
+test("only the named tasks are taken, and a folder without a task.json is not a task", async () => {
   await using place = await scratch({ "b/task.json": TASK, "a/task.json": TASK, "notes/x": "" });
   assert.deepEqual(
     (await readSuite(place.path, [])).map(({ name }) => name),
@@ -40,22 +40,18 @@ test("only the named tasks are taken, and a folder without a task.json is none",
 });
 
 for (const [what, text, said] of [
-  ["no JSON", "{", /task\.json: /],
-  ["a key that there is not", '{"prompt":"p","check":"true","language":"c","chek":"x"}', /chek/],
+  ["invalid JSON", "{", /task\.json: /],
+  ["an unknown key", '{"prompt":"p","check":"true","language":"c","chek":"x"}', /chek/],
   ["no check", '{"prompt":"p","language":"c"}', /check: /],
-  [
-    "a time that is none",
-    '{"prompt":"p","check":"true","language":"c","check_timeout":"soon"}',
-    /check_timeout/,
-  ],
+  ["an invalid time", '{"prompt":"p","check":"true","language":"c","check_timeout":"soon"}', /check_timeout/],
 ] as const)
-  test(`a task with ${what} ends all of it, by its file`, async () => {
+  test(`a task with ${what} ends the whole suite and names its file`, async () => {
     await using place = await scratch({ "a/task.json": TASK, "b/task.json": text });
     await assert.rejects(readSuite(place.path, []), said);
     await assert.rejects(readSuite(place.path, []), /b\/task\.json/);
   });
 
-test("a suite that is not there, or has no tasks, is told", async () => {
+test("a suite that is missing or has no tasks is reported", async () => {
   await using place = await scratch({ x: "" });
   await assert.rejects(readSuite(place.at("gone"), []), /cannot be read/);
   await assert.rejects(readSuite(place.path, []), /has no tasks/);
@@ -82,7 +78,7 @@ const result = (task: string, more: Partial<EvalResult> = {}): EvalResult => ({
   ...more,
 });
 
-test("a line that a kill has cut costs nothing but itself", async () => {
+test("a line truncated by a kill loses only itself", async () => {
   await using place = await scratch();
   const file = place.at("results.jsonl");
   {
@@ -105,14 +101,14 @@ test("a line that a kill has cut costs nothing but itself", async () => {
   assert.deepEqual(await readResults(place.at("none")), []);
 });
 
-test("a result of an older version had one attempt", async () => {
+test("a result of an older version counts as one attempt", async () => {
   await using place = await scratch();
   const { attempts: _, ...older } = result("one");
   const file = await place.write("results.jsonl", `${JSON.stringify(older)}\n`);
   assert.deepEqual(await readResults(file), [result("one")]);
 });
 
-test("totals, a page and a comparison", () => {
+test("totals, page and comparison of results", () => {
   const results = [
     result("one"),
     result("<b>two</b>", { solved: false, false_done: true, check_exit_code: 1, check_output: "<script>" }),

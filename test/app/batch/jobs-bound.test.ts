@@ -6,7 +6,7 @@ const GiB = 2 ** 30;
 const BOX = { memory: 2 * GiB, cpus: null, servesModel: false };
 const LARGE = { memory: 64 * GiB, processors: 16 };
 
-test("as many rows as were wanted run side by side where the machine has room, and nothing is said", () => {
+test("the requested number of rows runs in parallel where the machine has room, without a note", () => {
   assert.deepEqual(boundJobs(4, BOX, LARGE), { jobs: 4 });
   assert.deepEqual(boundJobs(1, BOX, { memory: GiB / 2, processors: 1 }), { jobs: 1 });
 });
@@ -39,7 +39,7 @@ for (const [wanted, by, machine, jobs, why] of [
     assert.match(bound.why ?? "", why);
   });
 
-test("this machine has memory and processors", () => {
+test("the memory and processors of this machine are known", () => {
   const { memory, processors } = thisMachine();
   assert.ok(memory > 0 && processors >= 1);
 });

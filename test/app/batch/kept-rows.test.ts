@@ -20,7 +20,7 @@ async function underWay(place: Scratch, row: BatchRow, clock: CommonClock): Prom
   return kept.underWay(row, signal);
 }
 
-test("how long a batch is under way is told by the clock that all loops have in common, whatever files say", async () => {
+test("the age of a batch is measured by the clock that all loops share, whatever the files say", async () => {
   await using place = await scratch();
   const [first, second, third] = ROWS;
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
@@ -41,7 +41,7 @@ test("how long a batch is under way is told by the clock that all loops have in 
   assert.equal(await underWay(place, first, clock), 2 * HOUR_MS);
 });
 
-test("what a kill has left of the moment of a row counts for nothing, and is written anew", async () => {
+test("a start time truncated by a kill is ignored and rewritten", async () => {
   await using place = await scratch();
   const [row, other] = ROWS;
   assert.ok(row !== undefined && other !== undefined);

@@ -48,7 +48,7 @@ async function planned(
   return { plan: await planFor(rows, { settings, environments }), warned };
 }
 
-test("an origin and the address of a row are one repository, whatever way it is reached", () => {
+test("an origin and a row's address name the same repository, however it is reached", () => {
   const names = [
     "https://git.example/team/shop",
     "https://git.example/team/shop.git",
@@ -63,7 +63,7 @@ test("an origin and the address of a row are one repository, whatever way it is 
   for (const none of ["/srv/shop", "../shop", ""]) assert.equal(repositoryName(none), undefined);
 });
 
-test("a row's loop has the environment of its repository, and its clone where that was built", async () => {
+test("a row's loop gets the environment of its repository, and the clone where it was built", async () => {
   const built = await builtPlace();
   await using _ = built.place;
   await cloned(built, `git@git.example:team/shop.git`);
@@ -122,7 +122,7 @@ async function startedFrom(loop: Host, workspace: string, env: string | undefine
   return { found: await podEnvironmentFor({ host: loop, settings, workspace, warn }), said };
 }
 
-test("a loop finds it as if it had been built there, and says where the clone has other lock files", async () => {
+test("a loop finds the environment as if it was built there, and reports a clone with different lock files", async () => {
   const built = await builtPlace();
   await using _ = built.place;
   await cloned(built, REPO);
@@ -142,7 +142,7 @@ test("a loop finds it as if it had been built there, and says where the clone ha
   assert.match(older.said.join(), /^lock files or an image .* so the environment is out of date/);
 });
 
-test("what the project says, or its files, is its loop's by a name that no user's is", async () => {
+test("the environment that the project or its files define gets a name in the loop that no user's environment has", async () => {
   const built = await builtPlace();
   await using _ = built.place;
   await noteBuilt(built, "");
@@ -159,7 +159,7 @@ test("what the project says, or its files, is its loop's by a name that no user'
   assert.deepEqual([row.env, found?.image, said], ["of-this-row", OWN, []]);
 });
 
-test("another environment of the same rows is another batch", async () => {
+test("a different environment of the same rows makes a different batch", async () => {
   const built = await builtPlace();
   await using _ = built.place;
   await cloned(built, REPO);
@@ -187,7 +187,7 @@ const REFUSED: readonly Refused[] = [
     /^row 1: no folder whose origin is https:\/\/git\.example\/team\/other has the environment own; next, .*: harness env build --env own; /,
   ],
   [
-    "one that was not pushed",
+    "an environment that was not pushed",
     null,
     { env: "own" },
     {},
@@ -196,21 +196,21 @@ const REFUSED: readonly Refused[] = [
     ),
   ],
   [
-    "one that a flag or the settings name, and that was pushed elsewhere",
+    "an environment from a flag or the settings that was pushed elsewhere",
     { registry: "r.example/x" },
     {},
     { env: "own" },
     /^row 1: .*pushed to r\.example\/x, and pods pull it from .* Push it: harness env build --env own/,
   ],
   [
-    "one, where no registry is named",
+    "an environment without a named registry",
     {},
     { env: "own" },
     { kubernetes: KUBERNETES },
     /^row 1: .*pods get environments from a registry, and none is set/,
   ],
   [
-    "one beside an image",
+    "an environment together with an image",
     {},
     { env: "own" },
     { image: "tools:1" },
@@ -218,7 +218,7 @@ const REFUSED: readonly Refused[] = [
   ],
 ];
 for (const [what, pushed, row, settings, words] of REFUSED)
-  test(`refused before a cluster is asked, by its row: ${what}`, async () => {
+  test(`refused before a cluster is contacted, naming the row: ${what}`, async () => {
     const built = await builtPlace(pushed);
     await using _ = built.place;
     await cloned(built, REPO);
@@ -226,7 +226,7 @@ for (const [what, pushed, row, settings, words] of REFUSED)
     await assert.rejects(asked, { exit: EXIT.usage, message: words });
   });
 
-test("so is one of which two folders of the repository have another", async () => {
+test("a repository with different environments in two folders is refused before a cluster is contacted", async () => {
   const built = await builtPlace();
   await using _ = built.place;
   const second = { ...built, workspace: built.place.at("second") };
@@ -239,7 +239,7 @@ test("so is one of which two folders of the repository have another", async () =
   });
 });
 
-test("a clone is made where a folder of a user's may be, and nowhere that a loop has something of its own", () => {
+test("a clone is placed only where a user's folder may be, and not where a loop has its own files", () => {
   for (const place of [
     "/home/me/shop",
     "/srv/shop",
@@ -262,7 +262,7 @@ test("a clone is made where a folder of a user's may be, and nowhere that a loop
   assert.match(noTreeAt("/srv/a:b/shop") ?? "", /characters/);
 });
 
-test("a loop whose folder of rows is damaged says so, and runs nothing in another image", async () => {
+test("a loop with a damaged rows folder reports it, and does not run in another image", async () => {
   const built = await builtPlace();
   await using _ = built.place;
   await built.place.write("rows/rows-0000.jsonl", JSON.stringify({ repo: REPO, prompt: "x" }));

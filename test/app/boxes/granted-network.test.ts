@@ -5,7 +5,7 @@ import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("what a preset comes to is said, also of a folder below the repository's top; names are as they are", async () => {
+test("the hosts of a preset are reported, also below the repository's top folder, and plain names stay as they are", async () => {
   // No box has anything of the memory that other tests keep files in, so nothing there is a repository around.
   const files = {
     "w/.git/HEAD": "ref: refs/heads/main\n",

@@ -33,7 +33,7 @@ async function on<T>(more: Partial<Pushed> | null, work: (built: BuiltPlace) => 
   return await work(built);
 }
 
-test("one that was pushed is started from by its digest, with what its volumes had", () =>
+test("a pushed environment is started by its digest, with the contents of its volumes", () =>
   on({}, async (built) => {
     const { found, said } = await asked(built);
     assert.deepEqual(said, []);
@@ -63,7 +63,7 @@ const UNUSED: readonly (readonly [string, Partial<Pushed> | null, Asked, RegExp]
 ];
 
 for (const [what, pushed, wants, words] of UNUSED)
-  test(`${what}: it is not used, and said with what to type`, () =>
+  test(`${what}: it is not used, and the notice says what to type`, () =>
     on(pushed, async (built) => {
       const { found, said } = await asked(built, wants);
       assert.equal(found, undefined);
@@ -77,7 +77,7 @@ const OLDER: readonly (readonly [string, Partial<Pushed>])[] = [
 ];
 
 for (const [what, pushed] of OLDER)
-  test(`${what} being others since, the older one is used and said, as in boxes of an engine`, () =>
+  test(`after a change of ${what} the older environment is used with a notice, as in boxes of an engine`, () =>
     on(pushed, async (built) => {
       const { found, said } = await asked(built);
       assert.equal(found?.image, `${REGISTRY}@${DIGEST}`);
@@ -86,7 +86,7 @@ for (const [what, pushed] of OLDER)
       ]);
     }));
 
-test("so it is where the recipe is another one", () =>
+test("the older environment is also used with a notice when the recipe has changed", () =>
   on({}, async (built) => {
     await built.place.write(
       ".config/harness/environments/own.json",
@@ -100,7 +100,7 @@ test("so it is where the recipe is another one", () =>
     );
   }));
 
-test("an image of one's own, no environment, and a folder without one say nothing", () =>
+test("a custom image, no environment, and a folder without one cause no notice", () =>
   on({}, async (built) => {
     for (const wants of [{ image: "own:1" }, { env: "none" }, { env: null }])
       assert.deepEqual(await asked(built, wants), { found: undefined, said: [] });

@@ -14,7 +14,7 @@ const bind = (
     granted.map((text) => parseGrant(text)),
   );
 
-test("a secret has a placeholder that is not its value, and the hosts that it is for", () => {
+test("a secret gets a placeholder that differs from its value, and the hosts it is bound to", () => {
   const [binding, ...more] = bind({ API_TOKEN: ["api.example.org"] }, "api.example.org:443");
   assert.deepEqual(more, []);
   assert.equal(binding?.value, env.API_TOKEN);
@@ -40,7 +40,7 @@ const REFUSED: readonly (readonly [
 ];
 
 for (const [secrets, granted, remedy] of REFUSED)
-  test(`${JSON.stringify(secrets)} with ${granted.join(", ") || "nothing granted"} is refused, without its value`, () =>
+  test(`${JSON.stringify(secrets)} with ${granted.join(", ") || "nothing granted"} is refused without revealing the value`, () =>
     assert.throws(
       () => bind(secrets, ...granted),
       (thrown: Error & { exit?: number; remedy?: string }) => {
@@ -51,7 +51,7 @@ for (const [secrets, granted, remedy] of REFUSED)
       },
     ));
 
-test("in the loop of a row, what to do is said of its Secret", () => {
+test("in the loop of a row, the remedy names the row's Secret", () => {
   const loop = { env: { HARNESS_POD_NAME: "harness-batch-0-x", SHORT: "abc" } };
   for (const [name, message] of [
     ["MISSING", /^MISSING is not set in the loop's environment$/],

@@ -47,7 +47,7 @@ const HANGS = "echo first; echo ERR not granted >&2; while :; do sleep 1; done";
 const TELLS = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done";
 
 test(
-  "a set-up command that hangs in silence is ended with its last words; one that goes on to tell is not",
+  "a set-up command that hangs without output is ended and its last words are shown, and one that keeps printing is not",
   { skip },
   async () => {
     const hung = await built({ setup: [{ run: "true" }, { run: HANGS }] }, 2500);
@@ -59,7 +59,7 @@ test(
   },
 );
 
-test("so is a line of the system layer", { skip }, async () => {
+test("a silent line of the system layer is ended in the same way", { skip }, async () => {
   const hung = await built({ system: [{ run: HANGS }] }, 2500);
   assert.match(
     hung,

@@ -5,7 +5,7 @@ import test from "node:test";
 import { unbuiltEnvironment } from "../../../src/app/boxes/workspace-environment.ts";
 import { builtPlace } from "../../fixtures/built-environment.ts";
 
-test("what would install a project's needs is told where something is known of them and nothing was built or named", async () => {
+test("the command that would install a project's needs is suggested when needs are known and nothing was built or chosen", async () => {
   const built = await builtPlace(null);
   await using _ = built.place;
   const { host, workspace } = built;

@@ -40,12 +40,12 @@ async function opened(place: Scratch, settings: Partial<Settings> = {}) {
 
 const pre = (command: string | string[]): HookGiven => ({ event: "PreToolUse", command });
 
-test("where nothing is configured nobody is asked and nothing is loaded", async () => {
+test("without configured hooks nothing is loaded", async () => {
   await using place = await scratch({ "work/a.txt": "a" });
   assert.equal((await opened(place)).extensions.hooks, undefined);
 });
 
-test("a user's hook runs on the host, beside their settings, and never what the workspace has under its name", async () => {
+test("a user's hook runs on the host next to their settings, and a file of the same name in the workspace never does", async () => {
   await using place = await scratch({ "work/a.txt": "a", "home/.config/harness/config.json": "{}" });
   await place.write("home/.config/harness/guard", "#!/bin/sh\npwd > here\necho no >&2; exit 2\n", 0o755);
   await place.write("work/guard", "#!/bin/sh\ntouch ran\n", 0o755);
@@ -62,7 +62,7 @@ test("a user's hook runs on the host, beside their settings, and never what the 
 
 const written = (command: string): string => JSON.stringify([pre(command)]);
 
-test("a project's hook counts once it is trusted and as long as it is as it was, and runs in the box alone", async () => {
+test("a project's hook is active only while it is trusted and unchanged, and runs only in the box", async () => {
   await using place = await scratch({ "work/.harness/hooks.json": written("touch ran") });
   assert.equal((await opened(place)).extensions.hooks, undefined);
   await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
@@ -77,7 +77,7 @@ test("a project's hook counts once it is trusted and as long as it is as it was,
   assert.equal((await opened(place)).extensions.hooks, undefined);
 });
 
-test("the policy is asked of a project's hook, its deny holds, and both are told", async () => {
+test("the policy judges a project's hook, a denial holds, and both hooks are reported", async () => {
   await using place = await scratch({
     "work/.harness/hooks.json": JSON.stringify([pre("rm -rf /"), { ...pre("true"), name: "later" }]),
   });
@@ -100,7 +100,7 @@ test("the policy is asked of a project's hook, its deny holds, and both are told
   assert.deepEqual(allowed.events, []);
 });
 
-test("a trusted file that can no longer be read ends the run, as its guards would be missing", async () => {
+test("a trusted hook file that can no longer be parsed ends the run", async () => {
   await using place = await scratch({ "work/.harness/hooks.json": '[{"event": "Halt", "command": "true"}]' });
   await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
   await assert.rejects(opened(place), /0\.event: expected one of PreToolUse/);

@@ -33,7 +33,7 @@ async function opened(place: Scratch, tools: Settings["tools"]) {
   return { tools: extensions.tools(), names: extensions.tools().map(({ name }) => name), warned };
 }
 
-test("every name of a built-in tool is known", () => {
+test("the list of built-in tool names is complete", () => {
   const offered = toolsFor(
     fakeToolContext({
       index: { search: () => Promise.reject(new Error("no index")) },
@@ -51,7 +51,7 @@ test("every name of a built-in tool is known", () => {
   );
 });
 
-test("a tool that has the name of another one, or no schema, is left out and told; the others are there", async () => {
+test("a tool with a taken name or without a valid schema is left out with a warning, and the others stay", async () => {
   await using place = await scratch({ "work/a.txt": "a" });
   const { names, warned } = await opened(place, {
     lookup,
@@ -70,7 +70,7 @@ test("a tool that has the name of another one, or no schema, is left out and tol
   assert.equal(warned[0], "the tool bash is left out: a built-in tool has that name");
 });
 
-test("a project's tools count once they are trusted, and never over the user's", async () => {
+test("a project's tools are active once they are trusted, and never replace the user's", async () => {
   await using place = await scratch({
     "work/.harness/tools.json": JSON.stringify({
       lookup: { description: "theirs", command: "theirs" },
@@ -84,7 +84,7 @@ test("a project's tools count once they are trusted, and never over the user's",
   assert.deepEqual(warned, ["the tool lookup is left out: another tool has that name"]);
 });
 
-test("arguments are held to the schema, and its patterns to nothing", async () => {
+test("arguments are checked against the schema, except for its patterns", async () => {
   await using place = await scratch({ "work/a.txt": "a" });
   const schema = {
     type: "object",

@@ -73,7 +73,7 @@ function reasonIn(found: FoundEmbedder): string {
   return found.kind === "none" ? `${found.reason} -> ${found.remedy}` : "";
 }
 
-test("Ollama's model embeds, and is looked for once", async (t) => {
+test("Ollama's model provides embeddings, and is looked up once", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
   using access = accessWith();
@@ -90,7 +90,7 @@ test("Ollama's model embeds, and is looked for once", async (t) => {
   assert.equal(found.model.mask(TOKEN), TOKEN);
 });
 
-test("no server, no model, another server: none, with the reason and what brings one", async (t) => {
+test("a missing server, a missing model and an unusable address are reported with the reason and the remedy", async (t) => {
   await machine(t);
   assert.match(
     reasonIn(await find({})),
@@ -110,7 +110,7 @@ test("no server, no model, another server: none, with the reason and what brings
   );
 });
 
-test("a search that was given up is not remembered as one without an embedder", async (t) => {
+test("a cancelled search is not remembered as having no embedder", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
   using access = accessWith();
@@ -118,7 +118,7 @@ test("a search that was given up is not remembered as one without an embedder", 
   assert.equal((await access.find(NEVER)).kind, "found");
 });
 
-test("nothing goes to another machine's Ollama before an embed_model is named, then without secrets", async (t) => {
+test("nothing is sent to another machine's Ollama before an embed_model is chosen, and then only without secrets", async (t) => {
   await machine(t, {}, ["ollama/embedder-cloud:latest@a3de86cd1c13"]);
   const elsewhere = { base_url: "http://models.example.org:11434" };
   assert.match(
@@ -138,7 +138,7 @@ test("nothing goes to another machine's Ollama before an embed_model is named, t
   assert.ok(!found.model.mask(`const a = "${TOKEN}"`).includes(TOKEN));
 });
 
-test("an API with keys embeds only where an embed_model is named; else Ollama does", async (t) => {
+test("an API with keys embeds only if an embed_model is chosen; otherwise Ollama does", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url }, ["openai/text-embedding-3-small"]);
   for (const [provider, origins] of [
@@ -161,7 +161,7 @@ test("an API with keys embeds only where an embed_model is named; else Ollama do
   assert.ok(!found.model.mask(`const a = "${TOKEN}"`).includes(TOKEN));
 });
 
-test("a server of one's own that speaks OpenAI's API is asked whether it is there", async (t) => {
+test("a custom server with OpenAI's API is checked for being reachable", async (t) => {
   await machine(t, {}, ["openai/bge-m3"]);
   const settings = { provider: "openai", embed_model: "bge-m3" } as const;
   await using listing = await startLoopback([{ body: JSON.stringify({ data: [{ id: "bge-m3" }] }) }]);
@@ -175,7 +175,7 @@ test("a server of one's own that speaks OpenAI's API is asked whether it is ther
   assert.match(reasonIn(gone), /^no embedding server at http:\/\/127\.0\.0\.1:1\/v1: /);
 });
 
-test("a model that gives no vectors, or none in time, is none; one that was used before is not asked", async (t) => {
+test("a model that returns no vectors in time is unusable, and one that was used before is not probed", async (t) => {
   await machine(t);
   const settings = { provider: "openai", embed_model: "bge-m3" } as const;
   await using broken = await startLoopback([
@@ -194,7 +194,7 @@ test("a model that gives no vectors, or none in time, is none; one that was used
   assert.deepEqual([found.dimension, slow.requests.length], [1536, 1]);
 });
 
-test("an Ollama that is too old is to be updated, not started", async (t) => {
+test("an Ollama that is too old must be updated, not started", async (t) => {
   await using ollama = await startFakeOllama({ version: "0.1.0" });
   await machine(t, { OLLAMA_HOST: ollama.url });
   assert.match(reasonIn(await find({})), /Ollama 0\.1\.0 at .* is too old; .* -> update Ollama/);

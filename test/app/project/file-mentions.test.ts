@@ -48,7 +48,7 @@ const FILES = {
   ".git/plan.md": "",
 };
 
-test("files are offered by what fits best; what is ignored, hidden or secret is not", async () => {
+test("files are offered by best match; ignored, hidden and secret files are not", async () => {
   await using place = await workspace(FILES);
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ["", ["src/", "docs/", ".gitignore", "with blank.md", ".harnessignore"]],
@@ -66,7 +66,7 @@ test("files are offered by what fits best; what is ignored, hidden or secret is 
     assert.deepEqual((await place.offered(typed)).toSorted(), wanted.toSorted(), typed);
 });
 
-test("no link is followed or offered", async () => {
+test("links are neither followed nor offered", async () => {
   await using place = await workspace({ "real/one.md": "" });
   await using other = await scratch({ "secret.md": "" });
   await symlink(other.path, place.at("out"));
@@ -76,7 +76,7 @@ test("no link is followed or offered", async () => {
   assert.deepEqual(await place.named("@same.md @out/secret.md @real/one.md"), ["real/one.md"]);
 });
 
-test("what is offered is bounded, and the search ends when nobody wants it any more", async () => {
+test("the number of suggestions is bounded, and the search stops when it is cancelled", async () => {
   const many = Array.from({ length: MAX_OFFERED + 5 }, (_, at) => [`f${at}.md`, ""] as const);
   await using place = await workspace(Object.fromEntries(many));
   assert.equal((await place.offered("f")).length, MAX_OFFERED);
@@ -84,7 +84,7 @@ test("what is offered is bounded, and the search ends when nobody wants it any m
   assert.equal((await place.named(many.map(([file]) => `@${file}`).join(" "))).length, MAX_NAMED);
 });
 
-test("a text names what is there, below the workspace and not hidden", async () => {
+test("a mention names only existing files below the workspace that are not hidden", async () => {
   await using place = await workspace(FILES);
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ["see @src/parser.ts, and @docs/.", ["src/parser.ts", "docs"]],
@@ -96,7 +96,7 @@ test("a text names what is there, below the workspace and not hidden", async () 
   for (const [text, wanted] of rows) assert.deepEqual(await place.named(text), wanted, text);
 });
 
-test("letters in their order are enough", () => {
+test("a match needs only letters in the right order", () => {
   assert.deepEqual(
     ["src/parser.ts", "parser.ts", "a/xparser.ts", "p/a/r/s.ts", "rap"].map((file) => rankOf(file, "pars")),
     [1, 0, 2, 4, undefined],

@@ -24,7 +24,7 @@ async function plansIn(place: Scratch, mcp: object = {}, origin = place.at(USER)
   };
 }
 
-test("what a project brings counts once it is trusted, and not when a byte of it is another", async () => {
+test("a project's servers are active once they are trusted, and not after any change of the file", async () => {
   await using place = await scratch({ "w/.git/HEAD": "", "w/.mcp.json": file({ a: { command: "x" } }) });
   const before = await plansIn(place);
   assert.deepEqual(before.servers, []);
@@ -37,7 +37,7 @@ test("what a project brings counts once it is trusted, and not when a byte of it
   assert.match(String(changed.left), /it has changed/);
 });
 
-test("of one name the user's own counts, then the project's own file, then the one of any agent", async () => {
+test("of servers with the same name the user's takes precedence, then the project's own file, then the one shared by agents", async () => {
   await using place = await scratch({
     "w/.harness/mcp.json": file({ a: { command: "x" }, b: { command: "x" } }),
     "w/.mcp.json": file({ a: { command: "x" }, b: { command: "x" }, c: { command: "x" } }),
@@ -55,7 +55,7 @@ test("of one name the user's own counts, then the project's own file, then the o
   );
 });
 
-test("a project starts nothing on the host, not by its trusted settings either", async () => {
+test("a project cannot start a server on the host, not even with trusted settings", async () => {
   await using place = await scratch({
     "w/.harness/mcp.json": file({ out: { command: "x", sandbox: false }, bad: { colour: "red" } }),
   });
@@ -80,7 +80,7 @@ test("a project starts nothing on the host, not by its trusted settings either",
   }
 });
 
-test("what is not enabled is not started", async () => {
+test("a disabled server is not started", async () => {
   await using place = await scratch({ "w/a": "" });
   const found = await plansIn(place, { a: { command: "x", enabled: false } });
   assert.deepEqual(found, { servers: [], left: [["a", "it is not enabled"]] });

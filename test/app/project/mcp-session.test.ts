@@ -103,7 +103,7 @@ async function called({ box, tool }: Opened, name: string, args: unknown): Promi
   return { facts, result: await run(() => Promise.resolve(box), LIVE) };
 }
 
-test("a call of a boxed server is a program's in the box, and its arguments are held to its schema", async () => {
+test("a call to a server in the box is judged as a program in the box, and its arguments are checked against the schema", async () => {
   await using place = await scratch();
   await using files = await opened(place, { files: { command: "server" } });
   const { facts, result } = await called(files, "files__echo", { text: "hello", how: "loud" });
@@ -122,7 +122,7 @@ test("a call of a boxed server is a program's in the box, and its arguments are 
   assert.equal((await called(files, "files__fail", undefined)).result.kind, "failed");
 });
 
-test("the list is the same as long as nothing changed, and another one when a tool comes", async () => {
+test("the tool list stays the same object until a tool is added", async () => {
   await using place = await scratch();
   await using files = await opened(place, { files: { command: "server" } });
   const before = files.session.tools();
@@ -132,7 +132,7 @@ test("the list is the same as long as nothing changed, and another one when a to
   assert.notEqual(files.session.tools(), before);
 });
 
-test("a server that dies loses its tools, and another one keeps its own", async () => {
+test("a server that dies loses its tools, and the other one keeps its own", async () => {
   await using place = await scratch();
   await using both = await opened(place, {
     files: { command: "server", tools: { allow: ["die"] } },
@@ -149,7 +149,7 @@ test("a server that dies loses its tools, and another one keeps its own", async 
   );
 });
 
-test("a variable that is missing leaves its server out with a notice, and no other", async () => {
+test("a server with a missing variable is left out with a notice, and the others start", async () => {
   await using place = await scratch();
   await using files = await opened(
     place,
@@ -168,7 +168,7 @@ const rewriting = (on_change: string): object => ({
   files: { command: ["server", "rewrites"], on_change },
 });
 
-test("what a server wrote to stderr is kept over its starts, for whoever asks when the run has ended", async () => {
+test("a server's stderr is kept across its starts and after the run", async () => {
   await using place = await scratch();
   {
     await using files = await opened(place, { files: { command: ["server", "dies-at-start"] } });
@@ -179,7 +179,7 @@ test("what a server wrote to stderr is kept over its starts, for whoever asks wh
   assert.equal(log, "no licence\u001b[31m found\n".repeat(2));
 });
 
-test("a description that changes is told once, and with leave-out its tool is gone until it is accepted", async () => {
+test("a changed description is reported once, and with leave-out its tool is hidden until it is accepted", async () => {
   await using place = await scratch();
   {
     await using first = await opened(place, rewriting("warn"));
@@ -202,7 +202,7 @@ test("a description that changes is told once, and with leave-out its tool is go
   assert.ok(namesOf(last).includes("files__echo"));
 });
 
-test("hostile lists end as a bounded number of tools that can all be offered", async () => {
+test("hostile tool lists yield a bounded number of tools that can all be offered", async () => {
   await using place = await scratch();
   const lists = ["lies", "injects", "twice", "names", "thousands", "verbose"];
   const servers = lists.map((each) => [each, { command: ["server", each] }]);
@@ -221,7 +221,7 @@ test("hostile lists end as a bounded number of tools that can all be offered", a
 
 const onHost = (command: readonly string[], env = {}): object => ({ command, env, sandbox: false });
 
-test("on the host a server has only its own variables; what lies in the workspace is not started there", async () => {
+test("on the host a server gets only its own variables, and a program from the workspace is not started there", async () => {
   await using place = await scratch();
   await place.write("work/server", "#!/bin/sh\ntouch was-run\n", 0o755);
   await using files = await opened(
@@ -242,7 +242,7 @@ test("on the host a server has only its own variables; what lies in the workspac
   assert.ok(!namesOf(files).some((name) => /^(?:inside|relative)__/.test(name)));
 });
 
-test("an address of the user's own is asked with its headers, and a call names its host and port", async () => {
+test("a user's server at an address gets its headers, and a call names its host and port", async () => {
   await using place = await scratch();
   await using web = await startMcpWeb();
   const servers = { web: { url: web.url, headers: { Authorization: "Bearer ${KEY}" } } };
@@ -252,7 +252,7 @@ test("an address of the user's own is asked with its headers, and a call names i
   assert.ok(web.heard.every(({ authorization }) => authorization === "Bearer k1"));
 });
 
-test("an address of a project is asked only where it is granted", async () => {
+test("a project's server at an address is contacted only if the address is granted", async () => {
   await using place = await scratch();
   await using web = await startMcpWeb();
   const servers = { web: { url: web.url } };
@@ -264,7 +264,7 @@ test("an address of a project is asked only where it is granted", async () => {
   assert.ok(namesOf(granted).includes("web__echo"));
 });
 
-test("what leads elsewhere is not followed, and no header goes there", async () => {
+test("redirects are not followed, and no header is sent to their target", async () => {
   await using place = await scratch();
   await using other = await startMcpWeb();
   await using web = await startMcpWeb((_, response) => {
@@ -281,13 +281,13 @@ test("what leads elsewhere is not followed, and no header goes there", async () 
 for (const [what, answer, why] of [
   ["without an end", endless, /the server's answer is larger than 16 MiB/],
   [
-    "that are no MCP",
+    "that are not MCP",
     (response: ServerResponse) => void response.writeHead(200).end("<html>"),
     /is not available|are not available/,
   ],
-  ["cut in the middle", cut, /are not available/],
+  ["truncated in the middle", cut, /are not available/],
 ] as const)
-  test(`answers ${what} are a server that is not there, and are said`, async () => {
+  test(`answers ${what} count as a missing server and are reported`, async () => {
     await using place = await scratch();
     await using web = await startMcpWeb((_, response) => {
       answer(response);

@@ -26,13 +26,13 @@ for (const [given, expected] of [
   ["${EVIL}", "${A}"],
   ["$A ${} ${1}", "$A ${} ${1}"],
 ] as const)
-  test(`${given} is ${JSON.stringify(expected)}`, () => {
+  test(`${given} becomes ${JSON.stringify(expected)}`, () => {
     const filled = filledIn(server({ command: ["p", given], env: { X: given } }), ENV);
     assert.ok(typeof filled === "object" && "command" in filled);
     assert.deepEqual([filled.command[1], filled.env["X"]], [expected, expected]);
   });
 
-test("a variable that is missing is named, and nothing is started", () => {
+test("a missing variable is named, and nothing is started", () => {
   assert.match(
     wordsOf(filledIn(server({ command: "p", env: { X: "${NONE}", Y: "${OTHER}" } }), ENV)),
     /variables are not set here: NONE, OTHER;/,
@@ -44,11 +44,11 @@ for (const [url, why] of [
   ["https://a:b@a.org", /has a password in it/],
   ["${A}", /not an http or https address/],
 ] as const)
-  test(`is no url, once its variables are put in: ${url}`, () => {
+  test(`is not a URL once its variables are filled in: ${url}`, () => {
     assert.match(wordsOf(filledIn(server({ url }), ENV)), why);
   });
 
-test("a project's server is told with what it starts, where, with what, and whom it asks", () => {
+test("the description of a project's server says what it starts, where, with which variables, and which address it contacts", () => {
   assert.equal(
     serverDoes("x", server({ command: ["node", "s.js\u202e"], env: { T: "${GH_TOKEN}" }, cwd: "sub" })).text,
     'starts in every box in sub, as the MCP server x: ["node","s.js\\u202e"], with the variables T, with your GH_TOKEN',
@@ -61,14 +61,14 @@ test("a project's server is told with what it starts, where, with what, and whom
   assert.deepEqual([outside.loosens, /is ignored/.test(outside.text)], [false, true]);
 });
 
-test("on the host only the user's own servers are started", () => {
+test("only the user's own servers are started on the host", () => {
   const outside = server({ command: "s", sandbox: false });
   assert.equal(whyNot(outside, true), undefined);
   assert.match(whyNot(outside, false) ?? "", /runs in the box; sandbox = false/);
   assert.equal(whyNot(server({ command: "s", enabled: false }), true), "it is not enabled");
 });
 
-test("why a server is slow is told by how it is started and what is granted, with what would help", () => {
+test("the reason why a server is slow depends on how it is started and what is granted, and includes a remedy", () => {
   const npx = server({ command: ["/usr/bin/npx", "-y", "x"] });
   assert.match(whySlow(npx, []), /the box has no access to npm.*harness env build.* --allow-domain npm/);
   assert.match(whySlow(npx, ["pip"]), /no access to npm/);

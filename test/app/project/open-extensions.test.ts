@@ -12,7 +12,7 @@ const tool = (name: string): AnyTool => ({
 
 const names = ({ tools }: Pick<Extensions, "tools">): readonly string[] => tools().map(({ name }) => name);
 
-test("several extensions are one; its list is another only when one of theirs is", () => {
+test("several extensions combine into one, whose tool list changes only when one of theirs does", () => {
   const live: { list: readonly AnyTool[] } = { list: [tool("b")] };
   const fixed = [tool("a")];
   const all = together([
@@ -28,7 +28,7 @@ test("several extensions are one; its list is another only when one of theirs is
   assert.deepEqual(names(all), ["a", "b", "c"]);
 });
 
-test("all of them are ended, the last first, also where one of them fails", async () => {
+test("all extensions are disposed of in reverse order, even if one fails", async () => {
   const ended: string[] = [];
   const ending = (name: string, fails = false): Extensions => ({
     ...NO_EXTENSIONS,
@@ -42,7 +42,7 @@ test("all of them are ended, the last first, also where one of them fails", asyn
   assert.deepEqual(ended, ["c", "b", "a"]);
 });
 
-test("all are made ready side by side, and have an end to what they keep going", async () => {
+test("extensions become ready in parallel, and rest ends what they keep running", async () => {
   const done: string[] = [];
   const first = Promise.withResolvers<void>();
   const all = together([

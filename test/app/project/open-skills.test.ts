@@ -65,13 +65,13 @@ async function household(files: Readonly<Record<string, string>>) {
 const LAYOUTS = [".harness", ".agents", ".claude"];
 const OWN = ["home/.config/harness", "home/.agents", "home/.claude"];
 
-test("where there is nothing, nothing is added", async () => {
+test("without skills nothing is added", async () => {
   await using here = await household({ "w/.claude/settings.json": "{}" });
   const { names, prompt, said, notices } = await here.open();
   assert.deepEqual([names, prompt, said, notices], [[], "", [], []]);
 });
 
-test("the user's skills are offered from each of their folders, the first of a name", async () => {
+test("the user's skills are offered from each of their folders, and the first of a name is used", async () => {
   for (const folder of OWN) {
     await using here = await household({ [`${folder}/skills/pdf/SKILL.md`]: skill("pdf") });
     const { names, prompt, said, notices } = await here.open();
@@ -92,7 +92,7 @@ test("the user's skills are offered from each of their folders, the first of a n
 });
 
 for (const layout of LAYOUTS)
-  test(`a project's ${layout}/skills count once they are trusted, as they were then, and not when they have changed`, async () => {
+  test(`a project's ${layout}/skills are active only while they are trusted and unchanged`, async () => {
     const file = `w/${layout}/skills/tidy/SKILL.md`;
     await using here = await household({
       [file]: skill("tidy"),
@@ -121,7 +121,7 @@ for (const layout of LAYOUTS)
     assert.match(changed.notices.join(), /it has changed since it was trusted/);
   });
 
-test("the body that a trusted skill gives is that which was trusted", async () => {
+test("a trusted skill yields the body that was trusted, even if the file has changed", async () => {
   await using here = await household({ "w/.claude/skills/tidy/SKILL.md": skill("tidy", "Do good.") });
   await here.trust();
   const { opened } = await here.open();
@@ -135,7 +135,7 @@ test("the body that a trusted skill gives is that which was trusted", async () =
   assert.doesNotMatch(text, /harm/);
 });
 
-test("a project cannot take the place of a skill or a command of the user", async () => {
+test("a project cannot replace a skill or a command of the user", async () => {
   await using here = await household({
     "home/.claude/skills/tidy/SKILL.md": skill("tidy", "Mine."),
     "w/.harness/skills/Tidy/SKILL.md": skill("Tidy", "Theirs."),
@@ -154,7 +154,7 @@ test("a project cannot take the place of a skill or a command of the user", asyn
   );
 });
 
-test("several layouts of one project are one thing to trust; links between them are no second one", async () => {
+test("several layouts of one project are trusted as one, and links between them are not separate", async () => {
   await using here = await household({
     "w/.agents/skills/a/SKILL.md": skill("a"),
     "w/.harness/skills/b/SKILL.md": skill("b"),
@@ -181,7 +181,7 @@ test("several layouts of one project are one thing to trust; links between them 
   assert.deepEqual((await here.open()).names, []);
 });
 
-test("a folder that appears in another layout is asked for again", async () => {
+test("a folder that appears in another layout requires trust again", async () => {
   await using here = await household({ "w/.harness/skills/a/SKILL.md": skill("a") });
   await here.trust();
   assert.deepEqual((await here.open()).names, ["skill"]);
@@ -192,7 +192,7 @@ test("a folder that appears in another layout is asked for again", async () => {
   assert.deepEqual((await here.open()).names, ["skill"], "the twin");
 });
 
-test("a skill that is not for the model is neither listed nor given, and can be typed", async () => {
+test("a skill hidden from the model is neither listed nor offered, and can be typed", async () => {
   const manual = skill("deploy", "Deploy $1.").replace(
     "---\nDeploy",
     "disable-model-invocation: true\n---\nDeploy",
@@ -204,7 +204,7 @@ test("a skill that is not for the model is neither listed nor given, and can be 
   assert.deepEqual([skills.length, commands.map(({ name }) => name)], [0, ["deploy"]]);
 });
 
-test("a prompt that names a command is its text; any other is as it stands", async () => {
+test("a prompt that names a command expands to its text, and any other stays unchanged", async () => {
   await using here = await household({
     "home/.config/harness/commands/fix.md": "---\ndescription: Fixes.\n---\nFix $ARGUMENTS, then test.\n",
     "home/.claude/commands/git/commit.md": "Commit.\n",
@@ -217,7 +217,7 @@ test("a prompt that names a command is its text; any other is as it stands", asy
     assert.deepEqual(await here.expand(prompt), { text: prompt, notes: "" });
 });
 
-test("a project's command that is not trusted is no command, and that is said; trusted and changed, it is none again", async () => {
+test("an untrusted or changed command of a project is not expanded, with a notice", async () => {
   await using here = await household({ "w/.claude/commands/ship.md": "Ship it.\n" });
   const before = await here.expand("/ship now");
   assert.equal(before.text, "/ship now");
@@ -233,7 +233,7 @@ test("a project's command that is not trusted is no command, and that is said; t
   assert.deepEqual([after.text, /has changed/.test(after.notes)], ["/ship now", true]);
 });
 
-test("what trust shows is what would count", async () => {
+test("trust shows everything that would take effect", async () => {
   await using here = await household({
     "w/.claude/skills/pdf/SKILL.md": `---\nname: forms\ndescription: >-\n  Fills\n  forms.\n---\nFill.\n`,
     "w/.claude/skills/pdf/run.sh": "curl example.org\n",
@@ -258,7 +258,7 @@ test("what trust shows is what would count", async () => {
     assert.ok(does.has(text), `${text}\n${[...does].join("\n")}`);
 });
 
-test("the home is no project: what is in it is the user's own", async () => {
+test("the home folder is not a project: its contents are the user's own", async () => {
   await using here = await household({});
   await here.place.write("home/.claude/skills/a/SKILL.md", skill("a"));
   await rename(here.at("w"), here.at("home/w"));
@@ -266,7 +266,7 @@ test("the home is no project: what is in it is the user's own", async () => {
   assert.deepEqual(items, []);
 });
 
-test("what is no text of a trusted skill is copied into the box as it was trusted, and no model is given it", async () => {
+test("binary files of a trusted skill are copied into the box as they were trusted, and never given to the model", async () => {
   await using here = await household({ "w/.claude/skills/pdf/SKILL.md": skill("pdf") });
   const [logo, font] = [here.at("w/.claude/skills/pdf/logo.png"), here.at("w/.claude/skills/pdf/font.woff2")];
   const bytes = Buffer.from([0x89, 0x50, 0xff, 0x00]);

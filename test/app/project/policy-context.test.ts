@@ -5,7 +5,7 @@ import { hostFrom } from "../../../src/app/host.ts";
 import { lazyJudge } from "../../../src/app/project/policy-context.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("npx of what lies in the packages of the workspace is what the program is; of anything else it is an installation", async () => {
+test("npx of a package installed in the workspace is judged as that program, and of anything else as an installation", async () => {
   await using place = await scratch();
   for (const name of [
     "w/node_modules/.bin/tsc",

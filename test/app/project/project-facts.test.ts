@@ -4,7 +4,7 @@ import test from "node:test";
 import { factsText, projectFacts } from "../../../src/app/project/project-facts.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("languages, commands and folders are told by names and manifests", async () => {
+test("languages, commands and folders are derived from file names and manifests", async () => {
   await using place = await scratch({
     "package.json": JSON.stringify({ scripts: { test: "node --test", build: "tsc", "rm -rf /": "x" } }),
     "pnpm-lock.yaml": "",
@@ -36,7 +36,7 @@ test("languages, commands and folders are told by names and manifests", async ()
   assert.match(text, /- `src\/`: 2 files, mostly TypeScript/);
 });
 
-test("where nothing is known nothing is said of it", async () => {
+test("a project without known files yields no facts", async () => {
   await using place = await scratch({ "notes.txt": "" });
   assert.deepEqual(await projectFacts(place.path), { languages: [], commands: [], folders: [] });
 });

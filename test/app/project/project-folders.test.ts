@@ -29,7 +29,7 @@ async function project(files: Readonly<Record<string, string>> = FILES) {
   };
 }
 
-test("folders of skills and commands are shown with all that they say", async () => {
+test("folders of skills and commands are shown with their whole content", async () => {
   await using here = await project();
   const { told } = await here.see();
   const does = new Set(told.items.flatMap(({ does: each }) => each.map(({ text }) => text)));
@@ -50,7 +50,7 @@ test("folders of skills and commands are shown with all that they say", async ()
   );
 });
 
-test("a file that is changed, added, renamed or taken away is asked for again", async () => {
+test("a file that is changed, added, renamed or removed requires trust again", async () => {
   const changes: readonly ((at: (name: string) => string) => Promise<void>)[] = [
     (at) => writeFile(at("w/.harness/skills/tidy/SKILL.md"), "other\n"),
     (at) => writeFile(at("w/.harness/skills/tidy/new"), ""),
@@ -71,7 +71,7 @@ test("a file that is changed, added, renamed or taken away is asked for again", 
   }
 });
 
-test("links, pipes, what is too much and what is no text never count; an empty folder is none", async () => {
+test("links, pipes, oversized and binary files are never accepted, and an empty folder is ignored", async () => {
   const odd: readonly (readonly [string, (at: (name: string) => string) => Promise<void>, RegExp])[] = [
     ["a link in it", (at) => symlink("/etc/hostname", at("w/.harness/skills/x")), /skills\/x.*it is a link/],
     [
@@ -128,7 +128,7 @@ test("links, pipes, what is too much and what is no text never count; an empty f
 const PICTURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0xff]);
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-test("what is no text in a skill counts by its hash, is shown by it, and is asked for again", async () => {
+test("a binary file of a skill is trusted by its hash, shown by its hash, and requires trust again after a change", async () => {
   await using here = await project();
   const picture = here.place.at("w/.harness/skills/tidy/logo.png");
   await writeFile(picture, PICTURE);
@@ -153,7 +153,7 @@ test("what is no text in a skill counts by its hash, is shown by it, and is aske
   assert.deepEqual(await here.standings(), ["skills trusted", "commands trusted"], "the twin");
 });
 
-test("a command that is no text, and a SKILL.md that is none, are no words of anybody", async () => {
+test("a binary command and a binary SKILL.md are not usable", async () => {
   await using here = await project();
   await writeFile(here.place.at("w/.harness/commands/ship.md"), PICTURE);
   const [, commands] = (await here.see()).told.items;
@@ -163,7 +163,7 @@ test("a command that is no text, and a SKILL.md that is none, are no words of an
   assert.match(skills?.does[0]?.text ?? "", /tidy is not a usable skill: it is not text/);
 });
 
-test("names that look like others are pointed out", async () => {
+test("names that look like other names are pointed out", async () => {
   await using here = await project({
     ...FILES,
     "w/.harness/commands/sh\u0456p.md": "x\n",

@@ -5,7 +5,7 @@ import { projectText, trustedFile } from "../../../src/app/project/project-trust
 import { scratch } from "../../fixtures/scratch.ts";
 import { trustAll } from "../../fixtures/trust-all.ts";
 
-test("what a project brings is told apart: absent, not trusted, trusted", async () => {
+test("project files are absent, untrusted or trusted", async () => {
   await using place = await scratch({ "w/.harness/config.json": "{}" });
   const host = hostFrom({ HOME: place.at("home") });
   const states = () =>

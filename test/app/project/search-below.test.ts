@@ -5,7 +5,7 @@ import { belowOf } from "../../../src/app/project/search-request.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("what lies in the workspace is found from wherever it is named; what does not is told", async () => {
+test("a folder in the workspace is found from wherever it is named, and one outside is refused", async () => {
   await using place = await scratch({ "work/src/a/x.ts": "", "work/..odd/y.ts": "", "other/z.ts": "" });
   await symlink("../other", place.at("work/out"));
   await symlink("src/a", place.at("work/short"));

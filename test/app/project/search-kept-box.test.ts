@@ -5,7 +5,7 @@ import { KeptBox } from "../../../src/app/project/search-of-run.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { NEVER } from "../../search/stores/words.ts";
 
-test("one box serves all, another is started where it was lost, and the last goes with the searches", async () => {
+test("all searches share one box, a lost one is replaced, and the last is removed with the searches", async () => {
   const lost = Promise.withResolvers<never>();
   const gone: number[] = [];
   let started = 0;
@@ -29,7 +29,7 @@ test("one box serves all, another is started where it was lost, and the last goe
   assert.deepEqual(gone, [2]);
 });
 
-test("a box that could not be started is tried again", async () => {
+test("starting the box is retried after a failure", async () => {
   let tried = 0;
   await using kept = new KeptBox(() => {
     tried += 1;

@@ -64,12 +64,12 @@ async function searched(t: TestContext, ollama: EmbeddingOllama): Promise<readon
   return notes;
 }
 
-test("a model that gives vectors is asked for that of the question", async (t) => {
+test("a working model is asked for the vector of the question", async (t) => {
   await using ollama = await startEmbeddingOllama();
   assert.deepEqual(await searched(t, ollama), []);
 });
 
-test("a model that fails or hangs at what is new is not asked for the question, and that is said once", async (t) => {
+test("a model that fails or hangs on new text is not asked for the question, with one notice", async (t) => {
   await using failing = await startEmbeddingOllama({
     instead: (_texts, response) => (sendJson(response, { error: "out of memory" }, 500), true),
   });
@@ -81,7 +81,7 @@ test("a model that fails or hangs at what is new is not asked for the question, 
   assert.deepEqual(late, [`searching by words only: ${EMBED_MODEL} returned no vector within 3 s`]);
 });
 
-test("a model that failed is left alone by the searches that follow, and asked again after a minute", async (t) => {
+test("a model that failed is skipped by later searches and tried again after a minute", async (t) => {
   const down = { yes: true };
   await using ollama = await startEmbeddingOllama({
     instead: (_texts, response) => down.yes && (sendJson(response, { error: "out of memory" }, 500), true),
@@ -107,7 +107,7 @@ test("a model that failed is left alone by the searches that follow, and asked a
   assert.equal(await search(), true);
 });
 
-test("the searches of a run have one memory of a model, until the settings name another", async (t) => {
+test("the searches of a run share what is known about a model, until the settings name another one", async (t) => {
   await using ollama = await startEmbeddingOllama({
     instead: (_texts, response) => (sendJson(response, { error: "out of memory" }, 500), true),
   });
@@ -121,7 +121,7 @@ test("the searches of a run have one memory of a model, until the settings name 
   assert.notEqual(run.for({ ...SETTINGS, embed_model: "other" }), run.for(SETTINGS));
 });
 
-test("an index whose vectors are another model's gets none of this one, and is asked by words alone", async (t) => {
+test("an index with the vectors of another model is searched by words alone and stays unchanged", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await using place = await scratch();
   const index = await indexFor(t, place, ollama);

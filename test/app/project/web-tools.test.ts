@@ -24,7 +24,7 @@ async function opened(web: Settings["web"], env: Readonly<Record<string, string>
   return { tools: extensions?.tools().map(({ name }) => name), said, asked };
 }
 
-test("the tools of the web are there where the user's settings say so, and nowhere else", async () => {
+test("the web tools exist only if the user's settings enable them", async () => {
   assert.deepEqual(await opened(DEFAULTS.web), { tools: undefined, said: [], asked: [] });
   assert.deepEqual((await opened({ fetch: true, search: null })).tools, ["web_fetch"]);
   const search = { provider: "exa" } as const;
@@ -37,7 +37,7 @@ test("the tools of the web are there where the user's settings say so, and nowhe
   assert.deepEqual((await opened({ fetch: false, search: own })).asked, ["http://127.0.0.1:8888/"]);
 });
 
-test("a service without its key is left out, and that is said", async () => {
+test("a service without its key is left out, with a notice", async () => {
   for (const [provider, variable] of [
     ["tavily", "TAVILY_API_KEY"],
     ["exa", "EXA_API_KEY"],
@@ -55,7 +55,7 @@ test("a service without its key is left out, and that is said", async () => {
 
 const read = (web: unknown) => readLayer({ web }, () => "here").web;
 
-test("what the settings say of the web is read strictly", () => {
+test("the web settings are validated strictly", () => {
   assert.deepEqual(read({}), { fetch: false, search: null });
   assert.deepEqual(read({ fetch: true }), { fetch: true, search: null });
   for (const web of [

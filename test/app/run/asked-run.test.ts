@@ -13,7 +13,7 @@ import { fakeBox } from "../../fakes/box.ts";
 import { memoryStore } from "../../fakes/store.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("the check that a record names is judged as any command, as the words of a bundle are anybody's", async () => {
+test("the check named in a record is judged like any command, because a bundle may come from anybody", async () => {
   using store = memoryStore();
   const session = store.create({
     workspace: "/repo",
@@ -48,7 +48,7 @@ test("the check that a record names is judged as any command, as the words of a 
   assert.equal(await ran("make verify", {}), true);
 });
 
-test("a script that only its name calls a test checks the work of a small model alone", async () => {
+test("a script whose name alone suggests a test checks only the work of a small model", async () => {
   await using place = await scratch({ "work/test.sh": "exit 1\n" });
   using store = memoryStore();
   const commandFor = async (provider: "ollama" | "scripted", chat_model: string) => {
@@ -75,7 +75,7 @@ test("a script that only its name calls a test checks the work of a small model 
   assert.equal(await commandFor("scripted", "qwen2.5-coder:1.5b"), undefined);
 });
 
-test("where no more is wanted than that something runs the project's tests are no check, and a small model is told how they are run", async () => {
+test("for a request to run something the project's tests are not a check, and a small model is told how to run them", async () => {
   await using place = await scratch({ "work/Makefile": "test:\n\t./run\n" });
   using store = memoryStore();
   const asked = (
@@ -126,7 +126,7 @@ const askedOf = (chat_model: string, parameters?: number) =>
     replayed: undefined,
   });
 
-test("a model is small by its user's word where neither its name nor its server says so, and that is told", () => {
+test("a model counts as small by the user's setting only if neither its name nor its server says otherwise, and this is reported", () => {
   const few = askedOf("mine", 3_000_000_000);
   assert.deepEqual([few.isWeak(), smallBy(few)], [true, { type: "model.small", parameters: 3 }]);
   assert.deepEqual([askedOf("mine").isWeak(), smallBy(askedOf("mine"))], [false, undefined]);

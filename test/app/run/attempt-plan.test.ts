@@ -58,7 +58,7 @@ const withFirst = (candidates: readonly Candidate[], nth: number, applied: Appli
   return whole(candidates, { first: { ...first, applied } });
 };
 
-test("green is an end with 0 and a check that passed; without a check something must be changed", () => {
+test("a candidate succeeds if it ends with 0 and passes its check, or, without a check, if it changed something", () => {
   const rows: readonly (readonly [string, Partial<Finished>, boolean, boolean])[] = [
     ["passed", { verified: passed }, true, true],
     ["passed, nothing changed", { verified: passed, changes: NONE }, true, true],
@@ -81,14 +81,14 @@ test("green is an end with 0 and a check that passed; without a check something 
 const row = (base: number | null): readonly (number | null)[] =>
   [1, 2, 3, 4, 5, 16].map((nth) => temperatureOf(nth, base));
 
-test("the first is asked as any run is, later ones more and more freely, never beyond what servers take", () => {
+test("the first candidate uses the usual temperature, and later ones higher ones up to what servers accept", () => {
   assert.deepEqual(row(null), [null, 0.5, 0.7, 0.9, 1, 1]);
   assert.deepEqual(row(0), [0, 0.3, 0.5, 0.7, 0.8, 0.8]);
   assert.deepEqual(row(0.7), [0.7, 1, 1, 1, 1, 1]);
   assert.deepEqual(row(1.4), [1.4, 1.4, 1.4, 1.4, 1.4, 1.4]);
 });
 
-test("each works in a layer of its own, and the audit says who wanted that", () => {
+test("each candidate works in its own layer, and the audit names the reason", () => {
   const origins = { isolation: "default", temperature: "default" };
   const second = candidateConfig(2, { settings: DEFAULTS, origins });
   assert.deepEqual([second.settings.isolation, second.settings.temperature], ["overlay", 0.5]);
@@ -111,7 +111,7 @@ const asked = (
     prompt,
   });
 
-test("what makes no sense with several candidates is refused for the flag, and one attempt for the setting", () => {
+test("what cannot be combined with several candidates is refused for the flag, and reduced to one attempt for the setting", () => {
   const rows: readonly (readonly [
     Partial<AttemptFlags>,
     Partial<Settings>,
@@ -136,7 +136,7 @@ test("what makes no sense with several candidates is refused for the flag, and o
   }
 });
 
-test("the setting is for changes; who gives the flag wants one; no more side by side than there are", () => {
+test("the setting applies to change requests only, the flag always, and parallel jobs never exceed the candidates", () => {
   const set = { attempts: "/home/me/config.json" };
   assert.deepEqual(asked({ jobs: 16 }), { count: 3, jobs: 3 });
   assert.deepEqual(asked({}, {}, set), { count: 3, jobs: 1 });
@@ -149,7 +149,7 @@ test("the setting is for changes; who gives the flag wants one; no more side by 
   assert.equal(asked({ continue: true }, { attempts: 1 }).count, 1);
 });
 
-test("the whole run is what its first candidate came to, and cost what all of them did", () => {
+test("the run reports the result of the chosen candidate and the cost of all", () => {
   const all = [candidate(1, RED), candidate(2, { verified: passed })];
   const end = withFirst(all, 2, { how: "applied", changes: CHANGED });
   assert.deepEqual(end, {
@@ -180,7 +180,7 @@ test("the whole run is what its first candidate came to, and cost what all of th
   });
 });
 
-test("only those that changed something are offered for a look", () => {
+test("only candidates that changed something are offered for a look", () => {
   const stopped = { status: "interrupted", exit_code: 130 } as const;
   const all = [
     candidate(1, { verified: passed }),
@@ -196,7 +196,7 @@ test("only those that changed something are offered for a look", () => {
   assert.equal(nothing.reason, "1 of 3 candidates: the first passed `npm test`; there was nothing to apply");
 });
 
-test("what cannot be applied is no success, and nothing of it is told as a change", () => {
+test("a result that cannot be applied is not a success, and reports no change", () => {
   const all = [candidate(1, { verified: passed })];
   const refused = ["a", "b", "c", "d"].map((path) => ({ path, reason: "the same lines were changed since" }));
   const conflict = withFirst(all, 1, { how: "conflict", refused });
@@ -216,7 +216,7 @@ test("what cannot be applied is no success, and nothing of it is told as a chang
   );
 });
 
-test("none: 1, with all that was refused; where no model or box was there to begin with, that is the end", () => {
+test("without a successful candidate the run ends with 1 and all refusals, and with the first failure if no model or box was available", () => {
   const denial = {
     call: "c1",
     tool: "bash",
@@ -246,7 +246,7 @@ test("none: 1, with all that was refused; where no model or box was there to beg
   );
 });
 
-test("a person's signal counts before what none of them came to", () => {
+test("a person's signal takes precedence when no candidate succeeded", () => {
   const stopped = { status: "interrupted", exit_code: 130, changes: CHANGED } as const;
   const end = whole([candidate(1, stopped)], { signal: "SIGINT" });
   assert.deepEqual([end.status, end.exit_code, end.changes], ["interrupted", 130, NONE]);
@@ -258,7 +258,7 @@ const batch = (more: Partial<Settings>, rows: Parameters<typeof refuseVainRows>[
   return () => refuseVainRows({ settings, origins }, rows);
 };
 
-test("what a batch asks of its rows in vain is refused once, and names the row", () => {
+test("what a batch cannot do with several attempts is refused once, naming the row", () => {
   const dir = { row: 1, kind: "dir" } as const;
   const repo = { row: 2, kind: "repo" } as const;
   const inPlace = { exit: 2, message: /^--attempts: .*--isolation bind has none \(row 1\)$/ };

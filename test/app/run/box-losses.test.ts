@@ -4,7 +4,7 @@ import { lazyBox } from "../../../src/app/run/lazy-box.ts";
 import { BoxLost, EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
 
-test("another box follows the loss of one, told by its kind and not by how a message begins", async () => {
+test("a lost box is replaced because of the type of the error, not its message", async () => {
   const lost = Promise.withResolvers<string>();
   const starts: OwnedBox[] = [];
   const start = (): Promise<OwnedBox> => {

@@ -3,7 +3,7 @@ import test from "node:test";
 import { DecidedCalls } from "../../../src/app/run/chat-controller.ts";
 import type { AgentEvent } from "../../../src/core/events.ts";
 
-test("what was asked or denied is kept, what was simply allowed is not", () => {
+test("asked and denied calls are remembered, plainly allowed ones are not", () => {
   const calls = new DecidedCalls();
   const take = (decision: string, runs: boolean, by: string): void => {
     calls.take({ type: "call.proposed", call: "1", tool: "bash", args: {} } as unknown as AgentEvent);

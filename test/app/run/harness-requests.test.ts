@@ -24,7 +24,7 @@ function requestsOf(domains: string[], denied: string[] = []) {
 
 const asked = ({ url }: Pick<Loopback, "url">) => ({ url: `${url}/`, method: "GET", headers: {} });
 
-test("what the harness asks for itself is told as a box's connections are, and grows with what is granted", async () => {
+test("requests of the harness itself are reported like a box's connections, and follow later grants", async () => {
   await using server = await startLoopback([{ body: "{}" }]);
   const place = new URL(server.url).host;
   const domains: string[] = [];
@@ -51,7 +51,7 @@ test("what the harness asks for itself is told as a box's connections are, and g
   );
 });
 
-test("the way to a service leads to it alone, and grants nothing; what is denied is denied there, too", async () => {
+test("access to a service covers only that service and grants nothing else, and a denied host stays denied", async () => {
   await using server = await startLoopback([{ body: "{}" }]);
   await using other = await startLoopback([{ body: "{}" }]);
   await using own = requestsOf([]);

@@ -8,26 +8,22 @@ import { until } from "../../fixtures/until.ts";
 
 const checkpoints = { unchanged: (): never => assert.fail("nothing is compared") };
 
-test(
-  "a cancelled run waits for no box that is not there yet: nothing has run in it",
-  { timeout: 20_000 },
-  async () => {
-    const never = Promise.withResolvers<never>();
-    const box = lazyBox(
-      () => never.promise,
-      () => undefined,
-    );
-    const opening = box.box();
-    opening.catch(() => undefined);
-    const outcome = await boxChanges(box, checkpoints, AbortSignal.abort(), true);
-    assert.deepEqual(outcome, { changes: null, handoff: [] });
-    never.reject(new Error("it was ended"));
-    await assert.rejects(opening, /it was ended/);
-  },
-);
+test("a cancelled run does not wait for a box that has not started", { timeout: 20_000 }, async () => {
+  const never = Promise.withResolvers<never>();
+  const box = lazyBox(
+    () => never.promise,
+    () => undefined,
+  );
+  const opening = box.box();
+  opening.catch(() => undefined);
+  const outcome = await boxChanges(box, checkpoints, AbortSignal.abort(), true);
+  assert.deepEqual(outcome, { changes: null, handoff: [] });
+  never.reject(new Error("it was ended"));
+  await assert.rejects(opening, /it was ended/);
+});
 
 test(
-  "nor for one that follows a lost one: what that had brought home is told",
+  "a cancelled run does not wait for a replacement box, and reports what the lost one had returned",
   { timeout: 20_000 },
   async () => {
     const lost = Promise.withResolvers<string>();

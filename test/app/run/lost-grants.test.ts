@@ -66,7 +66,7 @@ async function losing(second: Barred) {
   return { one, next, told, lazy, network };
 }
 
-test("it holds for the box that takes its place, and is taken back from that one", async () => {
+test("a grant also applies to the box that replaces a lost one, and is withdrawn from that one", async () => {
   const { one, next, told, lazy, network } = await losing(undefined);
   const forSession = await network.grant(to("docs.example.org"));
   const forCall = await network.grant(to("api.example.org"));
@@ -85,7 +85,7 @@ test("it holds for the box that takes its place, and is taken back from that one
   assert.deepEqual(next.reached, []);
 });
 
-test("without one, nothing is said of grants", async () => {
+test("without a grant, the loss of a box reports no grants", async () => {
   const { one, told, lazy } = await losing(undefined);
   await one.lose("evicted");
   await lazy.box();
@@ -96,7 +96,7 @@ for (const [barred, why] of [
   ["takes no grants", /it cannot be granted docs\.example\.org again: it takes no grants$/],
   ["refuses them", /it cannot be granted docs\.example\.org again: not this time$/],
 ] as const)
-  test(`where the next one ${barred}, there is none (6): it would be judged as granted`, async () => {
+  test(`if the next box ${barred}, the run ends with 6, because it would be judged as granted`, async () => {
     const { one, next, lazy, network } = await losing(barred);
     await network.grant(to("docs.example.org"));
     await one.lose("evicted");

@@ -12,7 +12,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 
 const IS_FILE = /: it is not a file/;
 
-test("a schema or a scenario that is a pipe or a device is refused at once, a link to a file is read", async () => {
+test("a schema or scenario that is a pipe or device is refused at once, and a link to a file is read", async () => {
   await using place = await scratch({
     "schema.json": '{"type":"object"}',
     "model.jsonl": '{"reply":["hi"]}\n',
@@ -36,7 +36,7 @@ const PAIRS: Readonly<Record<string, object>> = {
 };
 
 for (const [$schema, pair] of Object.entries(PAIRS))
-  test(`a schema is read by the draft that it names, ${$schema}`, async () => {
+  test(`a schema is read by the draft it declares, ${$schema}`, async () => {
     await using place = await scratch({
       "schema.json": JSON.stringify({ $schema, type: "array", ...pair }),
     });
@@ -46,7 +46,7 @@ for (const [$schema, pair] of Object.entries(PAIRS))
     for (const wrong of ["[1, 2]", '["1"]', "{}"]) assert.ok("issues" in check(wrong), wrong);
   });
 
-test("a schema that is none, or would let any answer pass, is refused with what is wrong", async () => {
+test("an invalid schema, or one that accepts any answer, is refused with the reason", async () => {
   const broken: Readonly<Record<string, readonly [text: string, why: RegExp]>> = {
     "asynchronous.json": ['{"$async": true, "type": "object"}', /uses \$async/],
     "older.json": [
@@ -66,7 +66,7 @@ test("a schema that is none, or would let any answer pass, is refused with what 
   }
 });
 
-test("a scenario that cannot be read is a model that is missing", async () => {
+test("an unreadable scenario is reported as a missing model", async () => {
   await using place = await scratch({ "broken.jsonl": "{" });
   const host = hostFrom({ HOME: place.path });
   for (const [name, why] of [

@@ -19,7 +19,7 @@ import { EVERY_EVENT, stamped } from "../../fixtures/events.ts";
 const BOTH = { bell: true, desktop: true };
 const NEITHER = { bell: false, desktop: false };
 
-test("the end of a long run is told, and a parked one however short; not what a key has ended", () => {
+test("a notice is given for the end of a long run and for any parked run, but not after an interruption", () => {
   assert.deepEqual(noticeFor({ status: "done", ms: 30_001 }, "both"), BOTH);
   assert.deepEqual(noticeFor({ status: "done", ms: 30_000 }, "both"), NEITHER);
   assert.deepEqual(noticeFor({ status: "parked", ms: 1 }, "both"), BOTH);
@@ -29,7 +29,7 @@ test("the end of a long run is told, and a parked one however short; not what a 
   assert.deepEqual(noticeFor({ status: "failed", ms: 90_000 }, "desktop"), { bell: false, desktop: true });
 });
 
-test("nobody watches a pipe, CI, --json or --quiet", () => {
+test("a pipe, CI, --json and --quiet count as unwatched", () => {
   const flags = { json: false, quiet: false };
   const screen = { isTTY: true };
   assert.equal(isWatched(flags, screen, undefined), true);
@@ -39,7 +39,7 @@ test("nobody watches a pipe, CI, --json or --quiet", () => {
   assert.equal(isWatched({ ...flags, quiet: true }, screen, undefined), false);
 });
 
-test("a title is cut, on one line, and has neither markup nor controls", () => {
+test("a title is shortened to one line without markup or control characters", () => {
   const text = noticeText("done", `<b>a</b>\n&lt;\u001B]52;c;x\u0007${"y".repeat(200)}`);
   assert.doesNotMatch(text, /[<>&\n\u001B\u0007]/);
   assert.ok(Array.from(text).length <= "ended: done ()".length + 80);
@@ -84,7 +84,7 @@ async function folderFor(t: TestContext): Promise<string> {
   return folder;
 }
 
-test("notify-send gets the text as one argument, and one that the workspace holds is not run", async (t) => {
+test("notify-send gets the text as one argument, and one inside the workspace is not run", async (t) => {
   const folder = await folderFor(t);
   const seen = path.join(folder, "seen");
   const work = path.join(folder, "work");
@@ -105,7 +105,7 @@ test("notify-send gets the text as one argument, and one that the workspace hold
   await assert.rejects(readFile(path.join(seen, "theirs")));
 });
 
-test("where no program is there, or it cannot be started, nothing happens", async (t) => {
+test("a missing or broken notification program is ignored", async (t) => {
   const folder = await folderFor(t);
   await desktopNotice("done", { PATH: folder }, "/nowhere");
   await writeFile(path.join(folder, "notify-send"), "#!/no/such/program\n", { mode: 0o755 });
@@ -128,7 +128,7 @@ function chat(notify: "both" | "off" = "both") {
 }
 
 describe("in a chat", () => {
-  test("a request that took long is told of at its end, a short one is not, nor with notify off", () => {
+  test("a long request is announced at its end, a short one or one with notify off is not", () => {
     for (const [ms, notify, wanted] of [
       [31_000, "both", ["bell", "ended: done (mend it)"]],
       [29_000, "both", []],
@@ -145,7 +145,7 @@ describe("in a chat", () => {
     }
   });
 
-  test("a question that comes long after the person's last word is told of, the next one at once is not", async () => {
+  test("a question long after the person's last input is announced, and one right after an answer is not", async () => {
     const { notice, take, pass, told } = chat();
     take("run.started");
     pass(31_000);
@@ -157,7 +157,7 @@ describe("in a chat", () => {
     assert.equal(told.length, 2, "the answer was the person's last word");
   });
 
-  test("where nobody watches nothing is told", async () => {
+  test("nothing is announced when nobody watches", async () => {
     const notice = new ChatNotice(undefined);
     assert.equal(await notice.asked(() => Promise.resolve("yes")), "yes");
   });

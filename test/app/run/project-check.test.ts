@@ -16,7 +16,7 @@ const CTEST =
   "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
 const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
 
-test("the command of a project's own tests, by what stands at its top", async () => {
+test("the command of a project's own tests is derived from its top-level files", async () => {
   const table: readonly (readonly [Readonly<Record<string, string>>, string | undefined])[] = [
     [{}, undefined],
     [{ "README.md": "make test" }, undefined],
@@ -71,20 +71,20 @@ test("the command of a project's own tests, by what stands at its top", async ()
   for (const [files, command] of table) assert.equal(await of(files), command, JSON.stringify(files));
 });
 
-test("what only its name calls a test is none where such scripts are not asked for", async () => {
+test("a script whose name alone suggests a test is ignored unless such scripts are allowed", async () => {
   assert.equal(await of({ "test.sh": "", "tests/run.sh": "" }, false), undefined);
   assert.equal(await of({ "test/a.bats": "", "test.sh": "" }, false), "bats test");
   assert.equal(await of({ "test.sh": "", "a.t": "" }, false), "prove *.t");
 });
 
-test("a file of newlines is read as fast as any other", async () => {
+test("a file of newlines is read without trying every line from every line", async () => {
   const lines = "\n".repeat(250_000);
   const files = { "test_a.py": lines, "test_b.py": lines, Makefile: `test${" ".repeat(250_000)}` };
   // With a pattern that tries every line from every line this takes minutes.
   assert.equal(await of(files), PYTEST);
 });
 
-test("only plain files say what is run: no link that leads out, no folder in a file's place", async () => {
+test("only plain files determine the command: no link that leads out, no folder in place of a file", async () => {
   await using place = await scratch({
     "work/package.json/file": "",
     "work/tests/test_a.py": "import unittest\n",

@@ -117,7 +117,7 @@ function* orders(left: readonly Step[]): Generator<readonly Step[]> {
 const MADE = [...orders(STEPS)].filter((steps) => steps.indexOf("finish") < steps.indexOf("dispose"));
 
 for (const turns of [0, 1])
-  test(`a box that is ready when the run has ended is not told of, ${turns} turns between the steps`, async () => {
+  test(`a box that is ready after the run has ended is not reported, ${turns} turns between the steps`, async () => {
     for (const steps of MADE) {
       const told = telling();
       const slow = slowBox(told.sink);
@@ -142,7 +142,7 @@ for (const turns of [0, 1])
     }
   });
 
-test("nothing of any kind comes behind the end, of a subagent neither", () => {
+test("no event follows the end of a run, not even from a subagent", () => {
   const told = telling();
   const child = told.sink.forChild();
   told.sink.begin([STARTED]);
@@ -159,7 +159,7 @@ const given = { limits: { turns: 2, calls: 3 }, session: { id: "s" } } as unknow
   typeof failedRun
 >[1];
 
-test("a failure in a run that has begun is its end, with its exit code and what to do", () => {
+test("a failure in a started run becomes its end, with its exit code and the remedy", () => {
   for (const [thrown, code, status, reason] of [
     [
       new HarnessError(EXIT.sandbox, "no box", "harness doctor"),
@@ -181,7 +181,7 @@ test("a failure in a run that has begun is its end, with its exit code and what 
   }
 });
 
-test("a run that has not begun has no end, and one that has ended has no other", () => {
+test("a run that has not started gets no end, and one that has ended gets no second one", () => {
   const told = telling();
   const failure = new HarnessError(EXIT.sandbox, "the box cannot be removed");
   assert.throws(() => failedRun(failure, given, { sink: told.sink }), failure);
@@ -192,7 +192,7 @@ test("a run that has not begun has no end, and one that has ended has no other",
 });
 
 for (const what of ["audit", "session"] as const)
-  test(`an end that the ${what} has no space for is shown, once, and says why`, () => {
+  test(`an end for which the ${what} has no space is shown once, with the reason`, () => {
     const full: Full = {};
     const told = telling(full);
     told.sink.begin([STARTED]);
@@ -209,7 +209,7 @@ for (const what of ["audit", "session"] as const)
     assert.match(finished.reason, /no space is left on the disk; next: df -h/);
   });
 
-test("a run whose beginning cannot be written down has not begun, and shows no end", () => {
+test("a run whose start cannot be recorded has not started, and shows no end", () => {
   const told = telling({ audit: true });
   assert.throws(() => told.sink.begin([STARTED, { type: "notice", text: "n" }]), NO_SPACE);
   assert.throws(() => failedRun(NO_SPACE, given, { sink: told.sink }), NO_SPACE);
@@ -218,7 +218,7 @@ test("a run whose beginning cannot be written down has not begun, and shows no e
 
 const proposed = (call: string): EventBody => ({ type: "call.proposed", call, tool: "bash", args: {} });
 
-test("a run that fails within calls ends each that was begun, before its own end", () => {
+test("a run that fails during calls ends each started call before its own end", () => {
   const told = telling();
   told.sink.begin([STARTED]);
   const child = told.sink.forChild();

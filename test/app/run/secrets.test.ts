@@ -21,7 +21,7 @@ const messages = (secret: string): readonly Message[] => [
   { role: "tool", call: "c1", text: `x ${secret}` },
 ];
 
-test("no message that goes to a model elsewhere has a secret, whoever said it", async () => {
+test("no message sent to a remote model contains a secret, whatever its role", async () => {
   const asked: ModelRequest[] = [];
   const provider: Provider = {
     async *stream(request) {
@@ -35,7 +35,7 @@ test("no message that goes to a model elsewhere has a secret, whoever said it", 
   assert.deepEqual(asked, [{ ...request, messages: messages(MASK) }]);
 });
 
-test("the log of a session has no secret; whoever shows the run decides for itself", () => {
+test("the log of a session contains no secret, and the display gets the original text", () => {
   const [logged, shown, told]: AgentEvent[][] = [[], [], []];
   const session = { log: (event: AgentEvent) => logged?.push(event) } as unknown as Session;
   const sink = sinkOf(

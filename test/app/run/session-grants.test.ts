@@ -13,7 +13,7 @@ const granting =
     return () => void of.splice(0, of.length, ...of.filter((host) => !hosts.includes(host)));
   };
 
-test("what a person grants counts for the box and for the harness's own requests, and is taken back from both", async () => {
+test("a person's grant applies to the box and to the harness's own requests, and is withdrawn from both", async () => {
   const open = { box: [] as string[], harness: [] as string[] };
   const network: GrantedNetwork = {
     connections: () => [],
@@ -37,7 +37,7 @@ test("what a person grants counts for the box and for the harness's own requests
   assert.deepEqual([open.harness, grants.domains()], [["docs.example.org"], ["docs.example.org"]]);
 });
 
-test("packages are counted before a registry is granted to a running box, and for nothing else", async () => {
+test("packages are counted only before a registry is granted to a running box", async () => {
   const done: string[] = [];
   const network: GrantedNetwork = {
     connections: () => [],

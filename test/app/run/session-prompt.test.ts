@@ -12,7 +12,7 @@ const namesIn = async (home: string, work: string): Promise<readonly string[]> =
   return own.map(({ path }) => path);
 };
 
-test("what other agents are told by the user counts where harness has nothing of its own", async () => {
+test("the user's instructions for other agents apply if harness has none of its own", async () => {
   await using place = await scratch({
     ".claude/CLAUDE.md": "Be brief.\n",
     ".codex/AGENTS.md": "Use tabs.\n",
@@ -28,7 +28,7 @@ test("what other agents are told by the user counts where harness has nothing of
   assert.deepEqual(await namesIn(place.path, place.at("work")), ["(the user's own) AGENTS.md"]);
 });
 
-test("nobody gets the box before what is there at the start has been looked at, however that ends", async () => {
+test("the box is handed out only after the first look at the workspace has ended, whether it succeeds or fails", async () => {
   for (const ends of [true, false]) {
     const look = Promise.withResolvers<never>();
     const told: string[] = [];

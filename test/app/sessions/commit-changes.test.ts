@@ -3,7 +3,7 @@ import test from "node:test";
 import { messageIn, proposedMessage, statusIn } from "../../../src/app/sessions/commit-changes.ts";
 import type { ModelRequest, Provider } from "../../../src/core/model-provider.ts";
 
-test("a message is taken out of fences, quotes and its heading, and cut", () => {
+test("a commit message is stripped of fences, quotes and its heading, and shortened", () => {
   assert.equal(messageIn("```text\nAdd a file\n```"), "Add a file");
   assert.equal(messageIn('"Add a file"'), "Add a file");
   assert.equal(messageIn("Commit message: Add a file\n\nIt was missing.  "), "Add a file\n\nIt was missing.");
@@ -11,7 +11,7 @@ test("a message is taken out of fences, quotes and its heading, and cut", () => 
   assert.equal(messageIn("line\n".repeat(100))?.split("\n").length, 20);
 });
 
-test("what git says of its paths is read with blanks and line ends in names", () => {
+test("git status is parsed with blanks and line ends in names", () => {
   assert.deepEqual(statusIn(" M a b.txt\0?? new\nline\0A  c\0"), [
     { mark: " M", path: "a b.txt" },
     { mark: "??", path: "new\nline" },
@@ -20,7 +20,7 @@ test("what git says of its paths is read with blanks and line ends in names", ()
   assert.deepEqual(statusIn(""), []);
 });
 
-test("the model is asked once, without tools, and shown what changed", async () => {
+test("the model is asked once, without tools, and shown the changes", async () => {
   const asked: ModelRequest[] = [];
   const provider = {
     async *stream(request: ModelRequest) {

@@ -62,7 +62,7 @@ const started = (at: number): string =>
 const nested = (depth: number): string =>
   `{"at":2,"event":{"type":"call.proposed","run":"r","seq":2,"call":"c","tool":"bash","args":{"[[":${"[".repeat(depth)}${"]".repeat(depth)}}}}`;
 
-test("times that are none and events that are nested without end are refused, and what is near them is shown", () => {
+test("invalid times and endlessly nested events are refused, and values just within the limits are shown", () => {
   assert.doesNotThrow(() => shown([started(8.64e15), nested(500)]));
   for (const make of [
     () => shown([started(1e300)]),
@@ -73,12 +73,12 @@ test("times that are none and events that are nested without end are refused, an
     assert.throws(make, { name: "HarnessError", exit: 2 });
 });
 
-test("a manifest that a list of many could not keep is none", () => {
+test("a manifest too large for a listing is refused", () => {
   assert.equal(read({ title: "t".repeat(1000) }).opened.manifest.session.title.length, 1000);
   assert.throws(() => read({ title: "t".repeat(2 ** 20) }), /manifest\.json is larger than 1 MiB/);
 });
 
-test("every record of ours is read, and one that would break what shows it is refused by its line", () => {
+test("every valid record is read, and one that would break the display is refused by its line", () => {
   const lines = RECORDS.map((record) => JSON.stringify(record));
   assert.deepEqual(recordsOfBundle(read({ records: lines })), RECORDS);
   const [first = ""] = lines;
@@ -102,7 +102,7 @@ test("every record of ours is read, and one that would break what shows it is re
     });
 });
 
-test("a folder and a file whose names are no UTF-8 hide no session", async () => {
+test("a folder and a file whose names are not UTF-8 do not hide a session", async () => {
   await using place = await scratch({});
   const odd = Buffer.from("/\xff", "latin1");
   const folder = Buffer.concat([Buffer.from(place.path), odd]);
@@ -117,7 +117,7 @@ test("a folder and a file whose names are no UTF-8 hide no session", async () =>
   assert.match(faults.join(), /^[^,]*\.tar is not a session bundle[^,]*$/);
 });
 
-test("what a bundle does not hold is told with it", () => {
+test("a bundle lists what it does not contain", () => {
   const held = shownBundle(read({ events: [started(1)], records: ['{"kind":"cleared"}'] })).report.bundle;
   assert.equal(held?.sha256, "5");
   assert.deepEqual(

@@ -24,7 +24,7 @@ const inRun = (run: string, bodies: readonly Told[]): readonly AgentEvent[] =>
 
 const begun = (task: string, resumed = false): Told => like("run.started", { task, resumed });
 
-test("a run that was parked and gone on with is one request, with what was said to its call", () => {
+test("a parked and resumed run is one request, with the answer to its call", () => {
   const args = { command: "curl x" };
   const events = [
     ...inRun("s.1", [
@@ -54,7 +54,7 @@ test("a run that was parked and gone on with is one request, with what was said 
   assert.deepEqual([second?.task, second?.replies], ["fetch it", []]);
 });
 
-test("the scenario says word for word what the model said, marks and all, to each conversation its own", async () => {
+test("the scenario repeats the model's words exactly, markers included, separately for each conversation", async () => {
   const mark = "{{request}} and {{{request}}}";
   const events = inRun("s.1", [
     begun("look"),
@@ -83,7 +83,7 @@ test("the scenario says word for word what the model said, marks and all, to eac
   assert.equal(failed(await asked(wire)).failure.kind, "rate_limited");
 });
 
-test("what a small model expected is said again to whoever asks apart, and the turns keep their replies", async () => {
+test("a small model's expectations are repeated for separate questions, and the turns keep their replies", async () => {
   const task = "greet loudly";
   const expected = (over: Partial<Body<"model.aside">>): Told =>
     like("model.aside", { purpose: "expectation", outcome: "finished", ...over });

@@ -3,7 +3,7 @@ import test from "node:test";
 import { withoutNames } from "../../../src/app/sessions/conversation-replay.ts";
 import { firstDifference } from "../../../src/app/sessions/replay-run.ts";
 
-test("what is the same but for its time and its advice does not differ", () => {
+test("outputs that differ only in time and advice are equal", () => {
   const then = "a\n[advice: use less memory]\n[exit 1, 1.2 s]";
   assert.equal(firstDifference(then, "a\n[exit 1, 90 ms]"), undefined);
   assert.equal(
@@ -12,7 +12,7 @@ test("what is the same but for its time and its advice does not differ", () => {
   );
 });
 
-test("the first line that is another one is named, or is missing", () => {
+test("the first line that differs or is missing is named", () => {
   assert.deepEqual(firstDifference("a\nb\nc", "a\nx\ny"), { line: 2, then: "b", now: "x" });
   assert.deepEqual(firstDifference("a", "a\nb"), { line: 2, then: undefined, now: "b" });
   assert.deepEqual(firstDifference("a\nb", "a"), { line: 2, then: "b", now: undefined });
@@ -23,11 +23,11 @@ test("the first line that is another one is named, or is missing", () => {
   });
 });
 
-test("a cause that is another one counts, whatever the time", () => {
+test("a different cause is a difference, whatever the time", () => {
   assert.notEqual(firstDifference("[exit 1, 1.2 s, memory: x]", "[exit 1, 1.2 s, disk: x]"), undefined);
 });
 
-test("the name of a whole output is left out, and texts of any length are read in one pass", () => {
+test("the id of a stored output is ignored, and texts of any length are read in one pass", () => {
   assert.equal(
     withoutNames("[3,000 lines; show_full with id 1ngb0r has all]"),
     "[3,000 lines; show_full with id … has all]",

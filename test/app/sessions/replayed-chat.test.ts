@@ -12,7 +12,7 @@ const like = <T extends EventBody["type"]>(
   own: Partial<Extract<EventBody, { readonly type: T }>>,
 ): EventBody => ({ ...(EVERY_EVENT[type] as object), ...own, type }) as EventBody;
 
-test("what is taken back before a chat's first request here is taken back of what a run had come to", async () => {
+test("rolling back before a chat's first request is recorded in the session", async () => {
   const records: SessionRecord[] = [];
   const parts = { session: { append: (each: SessionRecord) => records.push(each) } };
   await using chat = new ReplayedChat(parts as unknown as ConstructorParameters<typeof ReplayedChat>[0]);
@@ -21,7 +21,7 @@ test("what is taken back before a chat's first request here is taken back of wha
   assert.deepEqual(records, [{ kind: "rolled_back", to: 2 }, { kind: "cleared" }]);
 });
 
-test("a call that a file says was cancelled after a hundred years is not ended at once", async () => {
+test("a call that was cancelled after a hundred years according to the file is not ended at once", async () => {
   const call = { call: "c1", tool: "bash", args: { command: "sleep 9" } };
   const bodies = [
     like("run.started", { task: "wait" }),

@@ -9,7 +9,7 @@ const session = (ended: number, lastRun: string | undefined): Session => {
   return { id: "abc", records: () => records, lastRun: () => lastRun } as unknown as Session;
 };
 
-test("a run has a number that no other has, also behind one that was killed before it told its end", () => {
+test("every run has a unique number, even after a killed run that recorded no end", () => {
   assert.equal(runId(session(0, undefined)), "abc.1");
   assert.equal(runId(session(1, "abc.1")), "abc.2");
   assert.equal(runId(session(0, "abc.1")), "abc.2");

@@ -11,7 +11,7 @@ import {
 } from "../../../src/app/sessions/typed-history.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("what was typed is there for the next chat, of each workspace apart, for nobody else to read", async () => {
+test("typed texts are available to the next chat, per workspace, and readable only by their owner", async () => {
   await using place = await scratch();
   const of = (workspace: string) => typedHistory({ stateDir: place.at("state"), workspace });
   assert.deepEqual(of("/a").read(), []);
@@ -26,14 +26,14 @@ test("what was typed is there for the next chat, of each workspace apart, for no
     assert.equal(statSync(path.join(folder, name)).mode & 0o777, 0o600, name);
 });
 
-test("two chats that type at once both count", async () => {
+test("two chats that write at the same time lose nothing", async () => {
   await using place = await scratch();
   const history = () => typedHistory({ stateDir: place.path, workspace: "/a" });
   await Promise.all(Array.from({ length: 8 }, (_, at) => history().keep(`text ${at}`)));
   assert.equal(history().read().length, 8);
 });
 
-test("secrets, what begins with a blank and what is too long are not kept", async () => {
+test("texts with secrets, with a leading blank or of too great a length are not stored", async () => {
   await using place = await scratch();
   const history = typedHistory({ stateDir: place.path, workspace: "/a" });
   const token = `ghp_${"a1B2".repeat(10)}`;
@@ -46,7 +46,7 @@ test("secrets, what begins with a blank and what is too long are not kept", asyn
     assert.equal(isKept(text), true);
 });
 
-test("the oldest go when there are too many, or too much of them", () => {
+test("the oldest texts are dropped when there are too many or they are too large", () => {
   const many = Array.from({ length: MAX_KEPT }, (_, at) => `${at}`);
   const next = withTyped(many, "new");
   assert.deepEqual([next.length, next[0], next.at(-1)], [MAX_KEPT, "1", "new"]);
@@ -56,7 +56,7 @@ test("the oldest go when there are too many, or too much of them", () => {
   assert.equal(fewer.at(-1), "new");
 });
 
-test("a file that is damaged or a link is as if nothing was kept; a folder that cannot be made is told", async () => {
+test("a damaged or linked file counts as empty, and a folder that cannot be created is reported", async () => {
   await using place = await scratch();
   const history = typedHistory({ stateDir: place.path, workspace: "/a" });
   await history.keep("one");

@@ -9,7 +9,7 @@ const running = {} as Running;
 const step = (command: string, duration_ms: number, what = "test", touched: string | null = null): RunStep =>
   ({ step: { what, duration_ms, observed: { touched } }, planned: { command } }) as unknown as RunStep;
 
-test("what took too long to be run a second time is named; a command that was given, or ended at a canary, is none of these", async () => {
+test("commands too slow for a second run are named, except given ones and ones that ended at a canary", async () => {
   const ran = [
     step("npm install", 15_000),
     step("make", 90_000, "build"),
@@ -31,7 +31,7 @@ test("what took too long to be run a second time is named; a command that was gi
   });
 });
 
-test("all commands count as done when none is left, those too that could not be run", async () => {
+test("progress counts every command as done at the end, including those that could not run", async () => {
   const told: unknown[] = [];
   const box = {
     exec: () => Promise.resolve({ stdout: { head: new Uint8Array() } }),

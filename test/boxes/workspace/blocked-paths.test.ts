@@ -61,7 +61,7 @@ for (const [message, ...paths] of MESSAGES)
 
 const line = (name: string): string => `touch: cannot touch '.git/${name}': Read-only file system\n`;
 
-test("each path once, in the order of the messages; a flood is bounded", () => {
+test("each path is listed once, in order of the messages, and their number is bounded", () => {
   assert.deepEqual(blockedPaths(line("b") + line("a") + line("b"), "/w", protection), [
     "/w/.git/b",
     "/w/.git/a",

@@ -25,7 +25,7 @@ const check = (place: Scratch, name: string, callerUid = ME): Promise<Workspace>
     engineRoot: place.at("engine"),
   });
 
-test("a folder of one's own is a workspace, with what the box must find there again", async () => {
+test("the user's own folder is accepted, with what is needed to recognise it again", async () => {
   await using place = await room();
   const { dev, ino, uid, gid } = await lstat(place.at("home/app"), { bigint: true });
   const found = await check(place, "home/app");
@@ -64,7 +64,7 @@ for (const [name, [exit, message]] of Object.entries(REFUSED))
     assert.match(refusal[1], message);
   });
 
-test("a link is what it leads to: followed to a project, refused at a home", async () => {
+test("a link is judged by its target: accepted for a project, refused for a home", async () => {
   await using place = await room();
   await symlink(place.at("home/app"), place.at("good"));
   await symlink(place.at("home"), place.at("bad"));
@@ -74,7 +74,7 @@ test("a link is what it leads to: followed to a project, refused at a home", asy
   assert.equal((await refusalOf(() => check(place, "loop")))[0], 2);
 });
 
-test("a state directory reached through a link is known by where it is", async () => {
+test("a state directory reached through a link is recognised by its real path", async () => {
   await using place = await room();
   await mkdir(place.at("elsewhere/harness"), { recursive: true });
   await symlink(place.at("elsewhere"), place.at("link"));
@@ -85,7 +85,7 @@ test("a state directory reached through a link is known by where it is", async (
   assert.match((await refusalOf(work))[1], /it contains the harness's own state$/);
 });
 
-test("a folder that its owner cannot enter is refused, with the command that opens it", async () => {
+test("a folder that its owner cannot enter is refused", async () => {
   await using place = await room();
   await chmod(place.at("home/app"), 0o300);
   const [exit, message] = await refusalOf(() => check(place, "home/app"));
@@ -94,7 +94,7 @@ test("a folder that its owner cannot enter is refused, with the command that ope
   await check(place, "home/app");
 });
 
-test("another user's folder is refused to anyone but root", asRoot, async () => {
+test("another user's folder is refused for anyone but root", asRoot, async () => {
   await using place = await room();
   await chown(place.at("home/app"), 1234, 1235);
   assert.deepEqual(await refusalOf(() => check(place, "home/app", 1000)), [
@@ -105,7 +105,7 @@ test("another user's folder is refused to anyone but root", asRoot, async () => 
   assert.deepEqual({ uid, gid, warnings }, { uid: 1234, gid: 1235, warnings: [] });
 });
 
-test("a folder of root is root's to use, with a warning", asRoot, async () => {
+test("root's folder may be used by root, with a warning", asRoot, async () => {
   await using place = await room();
   assert.deepEqual((await check(place, "home/app", 0)).warnings, [
     "commands run as uid 0 without capabilities",
@@ -113,7 +113,7 @@ test("a folder of root is root's to use, with a warning", asRoot, async () => {
   assert.equal((await refusalOf(() => check(place, "home/app", 1000)))[0], 6);
 });
 
-test("no character in a name keeps a folder from being one", async () => {
+test("a folder may have any characters in its name", async () => {
   await using place = await room();
   for (const name of ["a,b", "a:b", "a b", "a\nb", "a\u0001b", "ä", "-x", "a'b"]) {
     await mkdir(place.at("home", name));

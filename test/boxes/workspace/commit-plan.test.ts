@@ -56,15 +56,15 @@ for (const [config, ...keys] of [
   ["[something]\n new = y\n", "something.new"],
   ['[core]\n bare = false\n fsmonitor = x\n[branch "a.b"]\n merge = m\n vscode-merge-base = o\n'],
 ] as const)
-  test(`of ${JSON.stringify(config)} ${keys.length} keys are refused`, () =>
+  test(`in ${JSON.stringify(config)} ${keys.length} keys are refused`, () =>
     assert.deepEqual(refused(config), keys));
 
-test("a submodule's core.worktree is its own place", () => {
+test("a submodule's core.worktree may point to itself", () => {
   const place = { gitDir: "/w/.git/modules/s", worktree: "/w/s" };
   assert.deepEqual(refused("[core]\n worktree = ../../../s\n", place), []);
 });
 
-test("the plan: only the git directory is writable, and in it nothing that is obeyed later", () => {
+test("only the git directory is writable, except for the parts of it that git executes later", () => {
   const { mounts, env, cwd } = commitPlan(target, ["commit", "-m", "x"]);
   const writable = mounts.filter((mount) => mount.writable).map((mount) => mount.path);
   assert.deepEqual(writable, ["/w/.git"]);
@@ -76,7 +76,7 @@ test("the plan: only the git directory is writable, and in it nothing that is ob
   assert.equal(env["GIT_AUTHOR_EMAIL"], "e@e");
 });
 
-test("of a linked worktree its own part is writable inside the frozen list of worktrees", () => {
+test("a linked worktree's own part is writable inside the read-only list of worktrees", () => {
   const gitDir = "/main/.git/worktrees/w";
   const { mounts } = commitPlan({ ...target, gitDir, commonDir: "/main/.git" }, ["add", "."]);
   const at = (path: string): number => mounts.findIndex((mount) => mount.path === path);
@@ -92,7 +92,7 @@ for (const args of [
   ["commit", "--message", "-S", "--amend"],
   ["commit", "--message=a\nb", "file"],
 ])
-  test(`git ${JSON.stringify(args)} is taken, after all that is off`, () => {
+  test(`git ${JSON.stringify(args)} is accepted, after the options that disable hooks and programs`, () => {
     const argv = gitArgv(args);
     assert.deepEqual(argv.slice(-args.length), args);
     assert.ok(argv.indexOf("core.hooksPath=/dev/null") < argv.indexOf(args[0] ?? ""));
@@ -118,7 +118,7 @@ for (const args of [
 const plan = (config: string): Promise<readonly [number, string]> =>
   refusalOf(() => commitPlan({ ...target, config: [config] }, ["add", "."]));
 
-test("a configuration that runs programs, or cannot be read, is refused by name", async () => {
+test("a configuration that runs programs or cannot be read is refused with the key", async () => {
   assert.match((await plan("[alias]\n x = !y\n"))[1], /holds alias\.x$/);
   assert.match((await plan("[alias\n"))[1], /could not be read/);
 });
@@ -245,7 +245,7 @@ const PIECES = {
 };
 
 for (const verb of ["commit", "add"] as const)
-  test(`what is read of git ${verb} is what git reads`, { skip: noGit }, async () => {
+  test(`the options of git ${verb} are read as git reads them`, { skip: noGit }, async () => {
     const word = fc.constantFrom(...PIECES[verb].trim().split(/\s+/), "");
     const lists = fc.sample(fc.array(word, { minLength: 1, maxLength: 5 }), 400);
     const compared = lists.flatMap((words) => {
@@ -264,7 +264,7 @@ for (const verb of ["commit", "add"] as const)
   });
 
 test(
-  "no commit that is let through reads a file, or has another message than was read",
+  "no accepted commit reads a file or has another message than the one checked",
   { skip: noGit },
   async () => {
     await using place = await scratch({ "trap/x": "TRAP\n", x: "TRAP\n" });
@@ -331,11 +331,11 @@ for (const [words, why] of [
   [["-qaF", "x"], /-qaF is not among/],
   [["file", "-e"], /-e is not among/],
 ] as const)
-  test(`git commit ${words.join(" ")} is refused, with its reason`, () => {
+  test(`git commit ${words.join(" ")} is refused with the reason`, () => {
     assert.throws(() => readGitWords("commit", words), { message: why });
   });
 
-test("a value is what git takes for one, and nothing behind -- is an option", () => {
+test("option values are read as git reads them, and nothing after -- is an option", () => {
   assert.deepEqual(readGitWords("commit", ["-am", "--", "x", "--", "-F"]), {
     options: [
       ["a", null],

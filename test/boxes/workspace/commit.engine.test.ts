@@ -57,7 +57,7 @@ async function planFor(home: Scratch, args: readonly string[], worktree = "w"): 
 const cannot = process.getuid?.() === 0 ? skip || noGit : "only root gives files to another owner";
 
 test(
-  "git add and git commit work, with hooks off, and leave what is obeyed as it was",
+  "git add and git commit work with hooks off, and leave everything that git executes unchanged",
   { skip: cannot },
   async () => {
     await using home = await scratch();
@@ -97,7 +97,7 @@ test("a linked worktree commits into its main repository", { skip: cannot }, asy
 });
 
 test(
-  "a nested repository's fsmonitor does not run, nor does an lfs file get in as it is",
+  "a nested repository's fsmonitor does not run, and an lfs file cannot be added unfiltered",
   { skip: cannot },
   async () => {
     await using home = await scratch();

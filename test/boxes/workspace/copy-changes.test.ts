@@ -5,13 +5,13 @@ import { changesOfReturned, returnedTree, returnTree } from "../../../src/boxes/
 import { archiveOf, unpack, type ArchiveLimits } from "../../../src/boxes/workspace/workspace-archive.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-test("a tree that is brought back takes the place of the one before, and nothing else is left", async () => {
+test("a returned tree replaces the previous one, and nothing else is left", async () => {
   await using place = await scratch({ "layer/tree/a": "old", "layer/tree.new/a": "new" });
   await returnTree(place.at("layer"), place.at("layer/tree.new"));
   assert.deepEqual([await readdir(place.at("layer")), await place.read("layer/tree/a")], [["tree"], "new"]);
 });
 
-test("who is killed between two trees leaves one of them: the one before, while the new one has not its place", async () => {
+test("a kill between two trees leaves one of them: the old one until the new one is in place", async () => {
   await using place = await scratch({ "layer/tree.old/a": "old", "layer/tree.new/a": "half" });
   assert.equal(await returnedTree(place.at("layer")), place.at("layer/tree"));
   assert.equal(await place.read("layer/tree/a"), "old");
@@ -20,7 +20,7 @@ test("who is killed between two trees leaves one of them: the one before, while 
   assert.equal(await later.read("layer/tree/a"), "new");
 });
 
-test("before a box has brought anything back a session has changed nothing", async () => {
+test("a session has no changes until a box has returned something", async () => {
   await using place = await scratch({ "work/a": "x", "layer/layer": "{}" });
   const layer = {
     session: "s",
@@ -35,7 +35,7 @@ test("before a box has brought anything back a session has changed nothing", asy
   assert.deepEqual([changes, incomplete], [[], false]);
 });
 
-test("a tree of a stranger's is taken up to its bounds: of files and folders, and of their bytes", async () => {
+test("an unpacked tree is limited in bytes and in number of entries", async () => {
   await using place = await scratch({ "tree/a": "1234", "tree/b": "5678" });
   const into = async (name: string, most: ArchiveLimits): Promise<void> => {
     await mkdir(place.at(name));

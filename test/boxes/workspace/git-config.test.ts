@@ -50,7 +50,7 @@ for (const text of [
     assert.equal(parseGitConfig(text), undefined);
   });
 
-test("a value of many pieces is read in one pass, as it stands", () => {
+test("a value of many pieces is read in one pass", () => {
   const unit = '"a" b\\t c\\" ';
   const value = 'a b\t c" '.repeat(80_000).trimEnd();
   assert.deepEqual(parseGitConfig(`[a]\n k = ${unit.repeat(80_000)}  # no\n`), [{ key: "a.k", value }]);

@@ -47,7 +47,7 @@ const places = [
 
 for (const [where, place, cannot] of places) {
   test(
-    `a repository in quarantine ${where} runs nothing, and is put back as it was`,
+    `a repository in quarantine ${where} runs nothing, and is restored as it was`,
     {
       skip: noGit || cannot,
     },
@@ -96,31 +96,27 @@ for (const [where, place, cannot] of places) {
     },
   );
 
-  test(
-    `a thousand folders in one another are moved to quarantine ${where}, and back`,
-    { skip: cannot },
-    async () => {
-      await using home = await scratch({ "w/a/.git/x": "" });
-      deep(home.at("w/a/.git"), 1000, ".envrc");
-      const into = await place(home.at("state"));
-      try {
-        const { planted } = await findAllPlanted(home.at("w"), NOTHING);
-        const [moved] = await quarantine(home.at("w"), planted, into);
-        assert.ok(moved?.to);
-        assert.deepEqual((await findAllPlanted(home.at("w"), NOTHING)).planted, []);
-        assert.equal(found(into, "-name", ".envrc"), "");
-        execFileSync("sh", ["-c", moved.takeBack], { cwd: "/" });
-        const depth = found(home.at("w/a/.git"), "-name", ".envrc", "-printf", "%d");
-        assert.equal(depth, "1001");
-      } finally {
-        if (into !== home.at("state")) await rm(into, { recursive: true, force: true });
-        execFileSync("rm", ["-rf", home.at("w")]);
-      }
-    },
-  );
+  test(`a thousand nested folders are moved to quarantine ${where} and back`, { skip: cannot }, async () => {
+    await using home = await scratch({ "w/a/.git/x": "" });
+    deep(home.at("w/a/.git"), 1000, ".envrc");
+    const into = await place(home.at("state"));
+    try {
+      const { planted } = await findAllPlanted(home.at("w"), NOTHING);
+      const [moved] = await quarantine(home.at("w"), planted, into);
+      assert.ok(moved?.to);
+      assert.deepEqual((await findAllPlanted(home.at("w"), NOTHING)).planted, []);
+      assert.equal(found(into, "-name", ".envrc"), "");
+      execFileSync("sh", ["-c", moved.takeBack], { cwd: "/" });
+      const depth = found(home.at("w/a/.git"), "-name", ".envrc", "-printf", "%d");
+      assert.equal(depth, "1001");
+    } finally {
+      if (into !== home.at("state")) await rm(into, { recursive: true, force: true });
+      execFileSync("rm", ["-rf", home.at("w")]);
+    }
+  });
 }
 
-test("what is planted below a path that is too long is moved, and put back there", async () => {
+test("a planted file below a path that is too long is moved and restored", async () => {
   await using home = await scratch({ "w/a/x": "" });
   deep(home.at("w/a"), 700, ".envrc");
   const { planted } = await findAllPlanted(home.at("w"), NOTHING);
@@ -133,7 +129,7 @@ test("what is planted below a path that is too long is moved, and put back there
   execFileSync("rm", ["-rf", home.at("w")]);
 });
 
-test("nothing that is there already is replaced by what is put back", async () => {
+test("restoring never replaces what exists already", async () => {
   await using home = await scratch({ "w/.git/HEAD": "planted", "w/.envrc": "planted" });
   await chmod(home.at("w/.envrc"), 0o755);
   const moved = await quarantine(home.at("w"), [home.at("w/.git"), home.at("w/.envrc")], home.at("state"));
@@ -144,7 +140,7 @@ test("nothing that is there already is replaced by what is put back", async () =
   assert.equal(await home.read("w/.envrc"), "the user's");
 });
 
-test("what a process wrote into a folder that was moved meanwhile is made inert after it", async () => {
+test("files written into a folder while it was moved are made inert afterwards", async () => {
   await using home = await scratch({ "w/.git/x": "" });
   const moved = await quarantine(home.at("w"), [home.at("w/.git")], home.at("state"));
   const to = moved[0]?.to ?? "";
@@ -154,7 +150,7 @@ test("what a process wrote into a folder that was moved meanwhile is made inert 
   assert.equal(found(to, "-type", "f", "-perm", "/111"), "");
 });
 
-test("one that cannot be moved is named with exit 6, and the others are moved all the same", async () => {
+test("an item that cannot be moved is named with exit 6, and the others are still moved", async () => {
   await using home = await scratch({ "w/a/.envrc": "1", "w/b/.envrc": "2", "state/file": "" });
   const planted: readonly string[] = [home.at("w/gone/.envrc"), home.at("w/b/.envrc")];
   const [exit, message] = await refusalOf(() => quarantine(home.at("w"), planted, home.at("state")));

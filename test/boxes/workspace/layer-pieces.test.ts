@@ -25,7 +25,7 @@ const keep = (place: Scratch, number: number, from: string, deleted: readonly st
     archive: archiveOf(place.at(from), "tree", () => undefined),
   });
 
-test("pieces in their order, over the workspace where nothing has come back before", async () => {
+test("pieces are folded in order, over the workspace if nothing was returned before", async () => {
   await using place = await scratch({
     "work/a": "old",
     "work/gone/x": "x",
@@ -45,7 +45,7 @@ test("pieces in their order, over the workspace where nothing has come back befo
   assert.equal(await place.read("work/a"), "old");
 });
 
-test("half a piece is none, and half a fold begins anew", async () => {
+test("an incomplete piece is ignored, and an interrupted fold starts over", async () => {
   await using place = await scratch({
     "work/a": "old",
     "one/a": "1",
@@ -64,7 +64,7 @@ test("half a piece is none, and half a fold begins anew", async () => {
   assert.deepEqual([await readdir(place.at("layer/tree")), await place.read("layer/tree/a")], [["a"], "1"]);
 });
 
-test("once a whole tree has come back, pieces that are still there count no more", async () => {
+test("once a whole tree was returned, remaining pieces are ignored", async () => {
   await using place = await scratch({
     "work/a": "old",
     "one/a": "1",
@@ -79,7 +79,7 @@ test("once a whole tree has come back, pieces that are still there count no more
   assert.equal(existsSync(place.at("layer/pieces")), false);
 });
 
-test("nothing of a piece gets out of the layer, whatever a box says", async () => {
+test("no piece can leave the layer, whatever a box sends", async () => {
   await using place = await scratch({
     "work/plain": "x",
     "outside/x": "kept",
@@ -95,7 +95,7 @@ test("nothing of a piece gets out of the layer, whatever a box says", async () =
   assert.equal(await place.read("layer/tree/d/x"), "hostile");
 });
 
-test("a folder that is shut to its owner is gone through, and stays as shut as it was left", async () => {
+test("a folder closed to its owner is processed and keeps its permissions", async () => {
   await using place = await scratch({ "work/shut/x": "old", "one/shut/x": "new", "layer/layer": "{}" });
   await mkdir(place.at("work/other"));
   await writeFile(place.at("work/other/y"), "y");

@@ -22,7 +22,7 @@ async function workspace(): Promise<Scratch> {
   return place;
 }
 
-test("of two that take a killed run's workspace at once exactly one gets it", { skip }, async () => {
+test("when two processes take a killed run's workspace at once, exactly one gets it", { skip }, async () => {
   await using place = await workspace();
   await using one = await startHolder();
   await using two = await startHolder();
@@ -35,7 +35,7 @@ test("of two that take a killed run's workspace at once exactly one gets it", { 
   }
 });
 
-test("of two that come at once exactly one wins, many times over", { skip }, async () => {
+test("when two processes arrive at once, exactly one wins, many times over", { skip }, async () => {
   await using place = await workspace();
   await using one = await startHolder();
   await using two = await startHolder();
@@ -52,7 +52,7 @@ async function race(place: Scratch, one: Holder, two: Holder): Promise<void> {
   await (winner === 0 ? one : two).ask({ release: true });
 }
 
-test("readers that come at once all get it", { skip }, async () => {
+test("readers that arrive at once all get the lock", { skip }, async () => {
   await using place = await workspace();
   await using one = await startHolder();
   await using two = await startHolder();
@@ -60,7 +60,7 @@ test("readers that come at once all get it", { skip }, async () => {
   assert.deepEqual(await Promise.all([one.ask({ lock }), two.ask({ lock })]), ["held", "held"]);
 });
 
-test("runs killed at any moment never let two inside, and lock nobody out", { skip }, async () => {
+test("runs killed at any moment never let two in and never lock anyone out", { skip }, async () => {
   await using place = await workspace();
   const start = async (): Promise<Holder> => {
     const holder = await startHolder();

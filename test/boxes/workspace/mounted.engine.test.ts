@@ -65,7 +65,7 @@ async function prepared() {
 }
 
 test(
-  "with its mounts nothing protected changes, work beside it does, and the refusals are named",
+  "with the mounts nothing protected changes, other work does, and the refusals are named",
   { skip: cannot },
   async () => {
     await using home = await prepared();
@@ -94,7 +94,7 @@ test(
   },
 );
 
-test("a control without the mounts loses all of it", { skip: cannot }, async () => {
+test("without the mounts the same attack destroys all of it", { skip: cannot }, async () => {
   await using home = await prepared();
   await stderrOf(home.at("w"), [], ATTACK);
   await assert.rejects(lstat(home.at("w/.git")));

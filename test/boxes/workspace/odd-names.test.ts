@@ -10,7 +10,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 
 const odd = (text: string): Buffer => Buffer.from(text, "latin1");
 
-test("what is planted below a name that is no UTF-8 is taken out like the rest, and can be taken back", async () => {
+test("planted items below a name that is not UTF-8 are moved out like others and can be restored", async () => {
   await using home = await scratch({ "w/README.md": "" });
   const root = home.at("w");
   const protection = await findProtected(root);
@@ -28,7 +28,7 @@ test("what is planted below a name that is no UTF-8 is taken out like the rest, 
   assert.ok((await lstat(odd(`${root}/.aider\xfe/f\xff`))).isFile());
 });
 
-test("the command that takes a name back holds no control, and works", async () => {
+test("the restore command for an odd name contains no control characters and works", async () => {
   await using home = await scratch({ "w/README.md": "" });
   const names = [".aider\u001B]2;x\u0007", ".aider'\\\n\u202E\u009B", ".aider\u{E0041} $(x)"];
   for (const name of names) await writeFile(home.at("w", name), "kept\n");
@@ -42,29 +42,25 @@ test("the command that takes a name back holds no control, and works", async () 
 
 const elsewhere = await scratchElsewhere();
 
-test(
-  "a move to another file system keeps such names, and holes in files",
-  { skip: noElsewhere },
-  async () => {
-    await using home = await scratch();
-    await using other = elsewhere;
-    await mkdir(home.at("from"));
-    await writeFile(odd(`${home.at("from")}/f\xff`), "kept\n");
-    await writeFile(home.at("from", "sparse"), "start");
-    await truncate(home.at("from", "sparse"), 3 * 2 ** 24);
-    await appendFile(home.at("from", "sparse"), "end");
-    await truncate(await home.write("from/hole", ""), 2 ** 31);
-    await move(home.at("from"), `${other?.path}/to`);
-    assert.ok((await lstat(odd(`${other?.path}/to/f\xff`))).isFile());
-    const [sparse, hole] = [`${other?.path}/to/sparse`, await lstat(`${other?.path}/to/hole`)];
-    const content = await readFile(sparse);
-    assert.deepEqual([content.length, content.subarray(0, 5).toString()], [3 * 2 ** 24 + 3, "start"]);
-    assert.equal(content.subarray(-3).toString(), "end");
-    assert.ok((await lstat(sparse)).blocks * 512 <= 2 ** 22);
-    assert.deepEqual([hole.size, hole.blocks], [2 ** 31, 0]);
-    await assert.rejects(lstat(home.at("from")));
-  },
-);
+test("a move to another file system keeps odd names and sparse files", { skip: noElsewhere }, async () => {
+  await using home = await scratch();
+  await using other = elsewhere;
+  await mkdir(home.at("from"));
+  await writeFile(odd(`${home.at("from")}/f\xff`), "kept\n");
+  await writeFile(home.at("from", "sparse"), "start");
+  await truncate(home.at("from", "sparse"), 3 * 2 ** 24);
+  await appendFile(home.at("from", "sparse"), "end");
+  await truncate(await home.write("from/hole", ""), 2 ** 31);
+  await move(home.at("from"), `${other?.path}/to`);
+  assert.ok((await lstat(odd(`${other?.path}/to/f\xff`))).isFile());
+  const [sparse, hole] = [`${other?.path}/to/sparse`, await lstat(`${other?.path}/to/hole`)];
+  const content = await readFile(sparse);
+  assert.deepEqual([content.length, content.subarray(0, 5).toString()], [3 * 2 ** 24 + 3, "start"]);
+  assert.equal(content.subarray(-3).toString(), "end");
+  assert.ok((await lstat(sparse)).blocks * 512 <= 2 ** 22);
+  assert.deepEqual([hole.size, hole.blocks], [2 ** 31, 0]);
+  await assert.rejects(lstat(home.at("from")));
+});
 
 async function scratchElsewhere(): Promise<(AsyncDisposable & { readonly path: string }) | undefined> {
   if (ELSEWHERE === undefined) return undefined;

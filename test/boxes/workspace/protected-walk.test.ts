@@ -17,7 +17,7 @@ import { mkfifo } from "./repository.ts";
 /** Deep trees are too much for some ways to remove them. */
 const cleared = (root: string): unknown => execFileSync("rm", ["-rf", root]);
 
-test("a bound that is reached, and the time, are told as unseen", async () => {
+test("reaching a limit of entries or time is reported as unseen", async () => {
   await using home = await scratch({ "w/.envrc": "", "w/a/b/c/d/.envrc": "" });
   const few = await walk(home.at("w"), { bounds: { entries: 3, ms: 10_000 } });
   assert.match(few.unseen.join(), /more than 3 entries/);
@@ -27,7 +27,7 @@ test("a bound that is reached, and the time, are told as unseen", async () => {
   assert.deepEqual([whole.found.length, whole.unseen], [2, []]);
 });
 
-test("more files than any search once went through hide nothing, nor does the signal wait for them", async () => {
+test("a tree with very many files is searched completely, and the search can be cancelled", async () => {
   // In memory, where there is such a place: so many files take minutes on a slow disk.
   const root = mkdtempSync(path.join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "harness-test-"));
   try {
@@ -45,7 +45,7 @@ test("more files than any search once went through hide nothing, nor does the si
   }
 });
 
-test("a tree that is deeper than a path is long is searched, and what cannot be mounted there is refused", async () => {
+test("a tree deeper than the longest path is searched, and a protected path that cannot be mounted there is refused", async () => {
   await using home = await scratch({ "w/a/x": "" });
   deep(home.at("w/a"), 700, "plain");
   assert.deepEqual((await findProtected(home.at("w"))).readOnly, []);
@@ -59,7 +59,7 @@ test("a tree that is deeper than a path is long is searched, and what cannot be 
   cleared(home.at("w"));
 });
 
-test("folders beyond the deepest that is searched are unseen, and named", async () => {
+test("folders deeper than the search limit are refused as unseen", async () => {
   await using home = await scratch({ "w/a/x": "" });
   deep(home.at("w/a"), 6000, ".envrc");
   const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
@@ -70,21 +70,17 @@ test("folders beyond the deepest that is searched are unseen, and named", async 
 
 const asUser = process.getuid?.() === 0 ? "lets root read what nobody may" : false;
 
-test(
-  "a folder that cannot be read is refused at the start, and opened up at the end",
-  { skip: asUser },
-  async () => {
-    await using home = await scratch({ "w/locked/n/.git/HEAD": "x" });
-    await chmod(home.at("w/locked"), 0);
-    const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
-    assert.deepEqual([exit, message.includes(home.at("w/locked"))], [6, true]);
-    await findReached(home.at("w"));
-    const { planted } = await findAllPlanted(home.at("w"), NOTHING);
-    assert.deepEqual(planted, [home.at("w/locked/n/.git")]);
-  },
-);
+test("an unreadable folder is refused at the start and searched at the end", { skip: asUser }, async () => {
+  await using home = await scratch({ "w/locked/n/.git/HEAD": "x" });
+  await chmod(home.at("w/locked"), 0);
+  const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
+  assert.deepEqual([exit, message.includes(home.at("w/locked"))], [6, true]);
+  await findReached(home.at("w"));
+  const { planted } = await findAllPlanted(home.at("w"), NOTHING);
+  assert.deepEqual(planted, [home.at("w/locked/n/.git")]);
+});
 
-test("sockets and FIFOs are found wherever they lie: in protected folders and dependencies too", async () => {
+test("sockets and FIFOs are found everywhere, also in protected folders and dependencies", async () => {
   await using home = await scratch({ "w/.git/HEAD": "x", "w/node_modules/p/x": "", "w/bare/refs/x": "" });
   await home.write("w/bare/HEAD", "x");
   await mkdir(home.at("w/bare/objects"));
@@ -98,7 +94,7 @@ test("sockets and FIFOs are found wherever they lie: in protected folders and de
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("sockets that are too many to cover are refused", async () => {
+test("more sockets than can be covered are refused", async () => {
   await using home = await scratch({ "w/x": "" });
   spawnSync("sh", ["-c", 'cd "$0" && seq 1 101 | xargs mkfifo', home.at("w")]);
   for (const find of [findProtected, findReached]) {
@@ -107,7 +103,7 @@ test("sockets that are too many to cover are refused", async () => {
   }
 });
 
-test("files with a name outside, or in what is protected, are read-only; those linked within stay writable", async () => {
+test("files with a hard link outside or in a protected folder are read-only, those linked within stay writable", async () => {
   await using home = await scratch({
     "w/a/one": "1",
     "store/two": "2",
@@ -127,7 +123,7 @@ test("files with a name outside, or in what is protected, are read-only; those l
   assert.match(warnings.join(), /3 files are read-only.*hard links.*--isolation overlay/);
 });
 
-test("very many linked files close the folder that holds them", async () => {
+test("very many linked files make the folder that holds them read-only", async () => {
   await using home = await scratch({ "w/src/a.ts": "", "store/x": "" });
   await mkdir(home.at("w/node_modules/.pnpm/p"), { recursive: true });
   for (let index = 0; index < 300; index += 1) {
@@ -140,7 +136,7 @@ test("very many linked files close the folder that holds them", async () => {
   assert.equal((await lstat(home.at("w/src/a.ts"))).nlink, 1);
 });
 
-test("thousands of top folders to be protected are refused at once, with a remedy", async () => {
+test("thousands of protected top folders are refused at once, with a remedy", async () => {
   await using home = await scratch({ "w/x": "" });
   const script = 'cd "$0" && seq 1 2000 | xargs -n 500 mkdir && for d in [0-9]*; do : > $d/.envrc; done';
   execFileSync("sh", ["-c", script, home.at("w")]);

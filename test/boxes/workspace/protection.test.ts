@@ -25,7 +25,7 @@ async function found(home: Scratch, root = "w") {
 
 const nothing = { readOnly: [], pinned: [], outside: [], warnings: [] };
 
-test("names count at the top and, where they have power there, below; ordinary files do not", async () => {
+test("names are protected at the top and, where they take effect there, below; ordinary files are not", async () => {
   await using home = await scratch({
     "w/.envrc": "",
     "w/.bashrc": "",
@@ -45,7 +45,7 @@ test("names count at the top and, where they have power there, below; ordinary f
 });
 
 test(
-  "a repository, a nested one and a bare one; in dependencies only repositories",
+  "a repository, a nested one and a bare one are protected, and in dependencies only repositories",
   { skip: noGit },
   async () => {
     await using home = await scratch({ "w/node_modules/p/.vscode/x": "" });
@@ -61,7 +61,7 @@ test(
   },
 );
 
-test("absent names are to be watched for, present ones are not", async () => {
+test("missing protected names are watched, existing ones are not", async () => {
   await using home = await scratch({ "w/.ENVRC": "", "w/.claude/x": "" });
   const { absent } = await findProtected(home.at("w"));
   const has = (name: string): boolean => absent.includes(home.at("w", name));
@@ -74,7 +74,7 @@ test("absent names are to be watched for, present ones are not", async () => {
   ]);
 });
 
-test("a linked worktree leads to the main repository outside", { skip: noGit }, async () => {
+test("a linked worktree also protects the main repository outside", { skip: noGit }, async () => {
   await using home = await scratch();
   repository(home.at("main"));
   git(home.at("main"), "worktree", "add", "-q", home.at("w"));
@@ -92,7 +92,7 @@ test("a worktree inside its own main repository needs nothing outside", { skip: 
   });
 });
 
-test("a submodule: inside its parent, and as the workspace itself", { skip: noGit }, async () => {
+test("a submodule is protected inside its parent and as the workspace itself", { skip: noGit }, async () => {
   await using home = await scratch();
   repository(home.at("library"));
   repository(home.at("w"));
@@ -109,22 +109,18 @@ test("a submodule: inside its parent, and as the workspace itself", { skip: noGi
   });
 });
 
-test(
-  "a git directory apart that does not know us is named and not mounted; with core.worktree it is",
-  { skip: noGit },
-  async () => {
-    await using home = await scratch();
-    git(home.path, "init", "-q", `--separate-git-dir=${home.at("apart")}`, home.at("w"));
-    const unknown = await found(home);
-    assert.deepEqual(unknown.outside, []);
-    assert.match(unknown.warnings.join(), /apart does not name this worktree/);
-    git(home.at("w"), "config", "core.worktree", home.at("w"));
-    assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["apart"] });
-  },
-);
+test("a separate git directory is mounted only if it names this worktree", { skip: noGit }, async () => {
+  await using home = await scratch();
+  git(home.path, "init", "-q", `--separate-git-dir=${home.at("apart")}`, home.at("w"));
+  const unknown = await found(home);
+  assert.deepEqual(unknown.outside, []);
+  assert.match(unknown.warnings.join(), /apart does not name this worktree/);
+  git(home.at("w"), "config", "core.worktree", home.at("w"));
+  assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["apart"] });
+});
 
 test(
-  "a separate git directory in the workspace is protected, also under another name",
+  "a separate git directory inside the workspace is protected, also under another name",
   { skip: noGit },
   async () => {
     await using home = await scratch();
@@ -135,12 +131,12 @@ test(
 
 for (const [what, pointer, why] of [
   ["the root of the file system", "/", /is not a git directory/],
-  ["a folder of keys", "../keys", /keys is not a git directory/],
-  ["somebody's repository", "../other/.git", /does not name this worktree/],
+  ["a folder with keys", "../keys", /keys is not a git directory/],
+  ["another repository", "../other/.git", /does not name this worktree/],
   ["a worktree of another folder", "../other/.git/worktrees/wt", /does not name this worktree/],
   ["a path with a line break", "../keys\n/x", /is not a gitdir line/],
 ] as const)
-  test(`a pointer to ${what} is named and not mounted`, { skip: noGit }, async () => {
+  test(`a pointer to ${what} is reported and not mounted`, { skip: noGit }, async () => {
     await using home = await scratch({ "keys/id": "k", "w/.git": `gitdir: ${pointer}\n` });
     repository(home.at("other"));
     git(home.at("other"), "worktree", "add", "-q", home.at("wt"));
@@ -161,7 +157,7 @@ test("a git directory whose commondir leads outside mounts nothing", { skip: noG
 });
 
 test(
-  "what the configuration includes, hooks and scripts that it names are protected; missing ones are watched",
+  "files, hooks and scripts named in the configuration are protected, and missing ones are watched",
   { skip: noGit },
   async () => {
     await using home = await scratch({
@@ -223,7 +219,7 @@ test("a protected path of another owner is refused", { skip: notRoot }, async ()
 });
 
 test(
-  "what a repository above the workspace names in it is protected, there or not",
+  "paths in the workspace that an enclosing repository names are protected, existing or not",
   { skip: noGit },
   async () => {
     await using home = await scratch({ "up/w/tools/fsm": "", "up/w/tools/plain": "", "up/hooks/x": "" });
@@ -243,7 +239,7 @@ test(
 );
 
 test(
-  "a bare repository as the workspace is refused, and so is a pointer or hooks path that means the workspace",
+  "a bare repository as the workspace is refused, and so is a pointer or hooks path to the workspace itself",
   { skip: noGit },
   async () => {
     await using home = await scratch({ "p/.git": "gitdir: .\n" });
@@ -259,7 +255,7 @@ test(
   },
 );
 
-test("names with line breaks, commas and quotes are paths like others; one that is no UTF-8 is refused", async () => {
+test("names with line breaks, commas and quotes are allowed, one that is not UTF-8 is refused", async () => {
   await using home = await scratch({ "w/two\nlines, \"q\" 'x':y/.envrc": "" });
   assert.deepEqual((await found(home)).readOnly, ["w/two\nlines, \"q\" 'x':y/.envrc"]);
   const odd = Buffer.concat([Buffer.from(home.at("w/odd")), Buffer.from([0xff, 0xfe])]);
@@ -269,7 +265,7 @@ test("names with line breaks, commas and quotes are paths like others; one that 
   assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], /not valid UTF-8/);
 });
 
-test("a configuration that cannot be read, or is a link into the tree, is refused: git might obey it", async () => {
+test("a git configuration that cannot be read or is a link into the tree is refused", async () => {
   for (const [text, target, why] of [
     ["[core\n", undefined, /could not be read as git configuration/],
     ["", "../conf", /is reached through a link/],
@@ -289,14 +285,14 @@ for (const [what, files, why] of [
     /exactly one line/,
   ],
   ["a pointer into the tree, over a line break", { "w/n/.git": "gitdir: ../a\n/b\n" }, /line break/],
-  ["a setting of too many words", { "w/.git/config": `[alias]\n\tx = "!${words(20_000)}"\n` }, /words/],
+  ["a setting with too many words", { "w/.git/config": `[alias]\n\tx = "!${words(20_000)}"\n` }, /words/],
   [
     "a configuration too large to be read",
     { "w/.git/config": `#${"x".repeat(2 ** 20)}\n` },
     /could not be read/,
   ],
 ] as const)
-  test(`${what} is refused: git would go on with it`, async () => {
+  test(`${what} is refused, because git would use it`, async () => {
     await using home = await scratch({
       "w/.git/HEAD": "ref: refs/heads/main\n",
       "w/a\n/b/HEAD": "",
@@ -310,7 +306,7 @@ function words(many: number): string {
   return Array.from({ length: many }, (_, index) => index).join(" ");
 }
 
-test("no hook, word or included file is too far behind to be protected; a circle of includes ends", async () => {
+test("all hooks, script words and included files are protected, however many or deep, and circular includes end", async () => {
   const hooks = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`w/.git/hooks/a${index}`, ""]));
   const circle = "[include]\n\tpath = one.inc\n\tpath = two.inc\n\tpath = deep0.inc\n";
   const chain = Array.from({ length: 15 }, (_, at): readonly [string, string] => [

@@ -10,19 +10,27 @@ import { ELSEWHERE, noElsewhere } from "../../fixtures/elsewhere.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, mkfifo, noGit, repository } from "./repository.ts";
 
-test("nothing new is nothing planted, and moves nothing", { skip: noGit }, async () => {
-  await using home = await scratch({ "w/.envrc": "", "w/src/a.ts": "" });
-  repository(home.at("w"));
-  const protection = await findProtected(home.at("w"));
-  await home.write("w/new.ts", "");
-  assert.deepEqual(await findPlanted(home.at("w"), protection), []);
-  assert.deepEqual(await findAllPlanted(home.at("w"), protection), { planted: [], warnings: [], unseen: [] });
-  assert.deepEqual(await quarantine(home.at("w"), [], home.at("state")), []);
-  await assert.rejects(stat(home.at("state")));
-});
+test(
+  "without new protected names nothing counts as planted, and nothing is moved",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "w/.envrc": "", "w/src/a.ts": "" });
+    repository(home.at("w"));
+    const protection = await findProtected(home.at("w"));
+    await home.write("w/new.ts", "");
+    assert.deepEqual(await findPlanted(home.at("w"), protection), []);
+    assert.deepEqual(await findAllPlanted(home.at("w"), protection), {
+      planted: [],
+      warnings: [],
+      unseen: [],
+    });
+    assert.deepEqual(await quarantine(home.at("w"), [], home.at("state")), []);
+    await assert.rejects(stat(home.at("state")));
+  },
+);
 
 test(
-  "a git init inside is found, moved with all it holds, and put back by the command it gives",
+  "a git init in the workspace is found, moved with its contents, and restored by the given command",
   { skip: noGit },
   async () => {
     await using home = await scratch({ "w/a's.ts": "x" });
@@ -45,7 +53,7 @@ test(
 );
 
 test(
-  "other spellings, links and watched paths count; a link is moved, not what it leads to",
+  "other spellings, links and watched paths are found, and a link is moved instead of its target",
   { skip: noGit },
   async () => {
     await using home = await scratch({ "w/.vscode/x": "", "keys/id": "k" });
@@ -72,7 +80,7 @@ test(
 );
 
 test(
-  "the search at the end finds new nested and bare repositories, and none that were there",
+  "the final search finds new nested and bare repositories, but not older ones",
   { skip: noGit },
   async () => {
     await using home = await scratch({ "w/src/a.ts": "" });
@@ -86,7 +94,7 @@ test(
   },
 );
 
-test("a workspace that is made a repository itself loses its HEAD; names that make none stay", async () => {
+test("a workspace turned into a bare repository loses its HEAD, and harmless names stay", async () => {
   await using home = await scratch({ "w/a": "", "v/HEAD": "mine", "v/config": "mine" });
   const [protection, twin] = [await findProtected(home.at("w")), await findProtected(home.at("v"))];
   for (const name of ["w/objects", "w/refs", "v/refs"]) await mkdir(home.at(name));
@@ -108,7 +116,7 @@ test("a FIFO is removed", async () => {
   assert.deepEqual(await readdir(home.at("w")), ["a"]);
 });
 
-test("a parent that was swapped for a link moves nothing of the host, and says so", async () => {
+test("a parent replaced by a link never moves files of the host, and is reported", async () => {
   await using home = await scratch({ "w/sub/.envrc": "planted", "user/.envrc": "the user's" });
   await rename(home.at("w/sub"), home.at("w/gone"));
   await symlink(home.at("user"), home.at("w/sub"));
@@ -121,7 +129,7 @@ test("a parent that was swapped for a link moves nothing of the host, and says s
 });
 
 test(
-  "to another file system it is copied, links as links, and then removed",
+  "a move to another file system copies, keeps links as links, and then removes",
   { skip: noElsewhere },
   async () => {
     await using home = await scratch({ "w/.git/hooks/x": "hook", "w/.git/HEAD": "ref", "keys/id": "k" });
@@ -144,7 +152,7 @@ test(
 );
 
 test(
-  "a copy that fails in the middle leaves nothing behind, and the rest is moved",
+  "a copy that fails halfway leaves nothing behind, and the rest is moved",
   { skip: noElsewhere },
   async () => {
     const far = await mkdtemp(`${ELSEWHERE}/harness-test-`);

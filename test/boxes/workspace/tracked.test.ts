@@ -52,7 +52,7 @@ for (const [what, line] of Object.entries(INDEXES))
     assert.deepEqual([...paths], ["sub/new", "not/there"]);
   });
 
-test("what a sparse index stands for is tracked as a whole", { skip }, async () => {
+test("paths inside a sparse index entry are tracked as a whole", { skip }, async () => {
   await using place = await scratch();
   shell(
     place,
@@ -67,7 +67,7 @@ test("what a sparse index stands for is tracked as a whole", { skip }, async () 
   assert.ok(!paths.has("elsewhere/in/f") && paths.has("new"));
 });
 
-test("what is tracked is what was when it was looked at, and no more", { skip }, async () => {
+test("tracked paths are those of the time of the look", { skip }, async () => {
   await using place = await scratch();
   shell(place, `${FILES}; git init -q; git add a`);
   const tracked = await trackedIn(place.at("w"));
@@ -78,7 +78,7 @@ test("what is tracked is what was when it was looked at, and no more", { skip },
 });
 
 test(
-  "a workspace below the top of its repository, and repositories below it, are known",
+  "a workspace below the top of its repository and nested repositories are recognised",
   { skip },
   async () => {
     await using place = await scratch();
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  "without a repository nothing is tracked; with an index that cannot be read everything may be",
+  "without a repository nothing is tracked, and with an unreadable index everything counts as tracked",
   { skip },
   async () => {
     await using place = await scratch({ "w/f": "" });
@@ -127,25 +127,21 @@ function read(bytes: Buffer): number {
   }
 }
 
-test(
-  "an index that was cut or changed anywhere throws, or still gives paths, and never hangs",
-  { skip },
-  async () => {
-    await using place = await scratch();
-    for (const version of [2, 4]) {
-      shell(place, `rm -rf w; ${FILES}; git init -q; git config index.version ${version}; git add .`);
-      const whole = await readFile(place.at("w/.git/index"));
-      assert.equal(read(whole), 7);
-      for (let at = 0; at < whole.length; at += 1) {
-        assert.equal(read(whole.subarray(0, at)), -1);
-        const bent = Buffer.from(whole);
-        bent[at] = (bent[at] ?? 0) ^ 0xff;
-        assert.ok(read(bent) < 2 ** 16);
-      }
-      await writeFile(place.at("w/.git/index"), whole.subarray(0, -1));
+test("a truncated or changed index throws or still yields paths, and never hangs", { skip }, async () => {
+  await using place = await scratch();
+  for (const version of [2, 4]) {
+    shell(place, `rm -rf w; ${FILES}; git init -q; git config index.version ${version}; git add .`);
+    const whole = await readFile(place.at("w/.git/index"));
+    assert.equal(read(whole), 7);
+    for (let at = 0; at < whole.length; at += 1) {
+      assert.equal(read(whole.subarray(0, at)), -1);
+      const bent = Buffer.from(whole);
+      bent[at] = (bent[at] ?? 0) ^ 0xff;
+      assert.ok(read(bent) < 2 ** 16);
     }
-  },
-);
+    await writeFile(place.at("w/.git/index"), whole.subarray(0, -1));
+  }
+});
 
 /** An index of version 4 whose every name is the one before and one more letter. */
 function growing(count: number): Buffer {
@@ -160,13 +156,13 @@ function growing(count: number): Buffer {
   return Buffer.concat([head, ...entries, Buffer.alloc(20)]);
 }
 
-test("names that grow from entry to entry are read as far as a file may have them", () => {
+test("prefix-compressed names are read up to the longest possible file name", () => {
   const { paths } = readGitIndex(growing(5000));
   assert.equal([...paths()].at(-1), "a".repeat(5000));
   assert.throws(() => readGitIndex(growing(20_000)), /not a git index/);
 });
 
-test("however many folders of an index are tracked as a whole, what lies in them goes, and nothing beside", async () => {
+test("paths inside folders that are tracked as a whole are dropped, however many, and similar names are not", async () => {
   await using place = await scratch({ "w/x": "" });
   const head = Buffer.from("DIRC\0\0\0\x02\0\0\0\0", "latin1");
   const many = 100_000;
@@ -186,7 +182,7 @@ test("however many folders of an index are tracked as a whole, what lies in them
   assert.deepEqual([...paths], ["d7", "d8x/f", `d${many}/f`]);
 });
 
-test("of many repositories that cannot be read all counts as tracked", async () => {
+test("with many unreadable repositories everything in them counts as tracked", async () => {
   await using place = await scratch(
     Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`w/n${at}/.git/index`, "no index"])),
   );

@@ -40,7 +40,7 @@ async function beside(
   }
 }
 
-test("readers share, a writer is alone on its folder, above it and inside it", { skip }, async () => {
+test("readers share a folder, and a writer is alone on it, above it and inside it", { skip }, async () => {
   assert.equal(await beside(["a", false], ["a", false]), true);
   assert.equal(await beside(["a", true], ["a", true]), false);
   assert.equal(await beside(["a", true], ["a", false]), false);
@@ -60,7 +60,7 @@ const claim = (path: string, self: string, above: readonly string[] = []): Claim
   write: true,
 });
 
-test("a folder that is bound elsewhere is the same folder, and so is what lies inside it", () => {
+test("a bind-mounted folder is recognised as the same folder, and so is what is inside it", () => {
   assert.equal(clash(claim("/a", "1:5"), claim("/mnt/x", "1:5")), true);
   assert.equal(clash(claim("/a", "1:5"), claim("/mnt/x/b", "1:6", ["1:5", "1:2"])), true);
   assert.equal(clash(claim("/mnt/x/b", "1:6", ["1:5"]), claim("/a", "1:5")), true);
@@ -68,24 +68,28 @@ test("a folder that is bound elsewhere is the same folder, and so is what lies i
   assert.equal(clash(claim("/a", "1:5", ["1:2"]), claim("/b", "2:5", ["1:2"])), false);
 });
 
-test("a refusal says who, since when, and what to do; a release frees the workspace", { skip }, async () => {
-  await using place = await scratch();
-  const first = await lock(place, "a", true);
-  const [exit, message] = await refusalOf(() => lock(place, "a", true));
-  assert.equal(exit, 6);
-  assert.match(
-    message,
-    new RegExp(`/a is in use by another run \\(pid ${process.pid}, since 20\\d\\d-.*Z\\)$`),
-  );
-  await assert.rejects(lock(place, "a/b", true), /\/a\/b is in use by another run in \S+\/a \(pid/);
-  await first[Symbol.asyncDispose]();
-  await first[Symbol.asyncDispose]();
-  await using reader = await lock(place, "a", false);
-  assert.ok(reader);
-  await assert.rejects(lock(place, "a", true), { remedy: /--mode read-only, or --isolation overlay/ });
-});
+test(
+  "a refusal names the holder, the time and the remedy, and a release frees the workspace",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    const first = await lock(place, "a", true);
+    const [exit, message] = await refusalOf(() => lock(place, "a", true));
+    assert.equal(exit, 6);
+    assert.match(
+      message,
+      new RegExp(`/a is in use by another run \\(pid ${process.pid}, since 20\\d\\d-.*Z\\)$`),
+    );
+    await assert.rejects(lock(place, "a/b", true), /\/a\/b is in use by another run in \S+\/a \(pid/);
+    await first[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
+    await using reader = await lock(place, "a", false);
+    assert.ok(reader);
+    await assert.rejects(lock(place, "a", true), { remedy: /--mode read-only, or --isolation overlay/ });
+  },
+);
 
-test("what is locked is private and leaves no file behind", { skip }, async () => {
+test("lock files are private and are removed on release", { skip }, async () => {
   await using place = await scratch();
   {
     await using _ = await lock(place, "a", true);
@@ -97,7 +101,7 @@ test("what is locked is private and leaves no file behind", { skip }, async () =
   assert.deepEqual(await readdir(place.at("state/locks")), []);
 });
 
-test("a clock that jumps changes nothing", { skip }, async (t) => {
+test("a jumping clock does not affect locks", { skip }, async (t) => {
   await using place = await scratch();
   t.mock.timers.enable({ apis: ["Date"], now: new Date("1990-01-01") });
   await using _ = await lock(place, "a", true);
@@ -105,7 +109,7 @@ test("a clock that jumps changes nothing", { skip }, async (t) => {
   await assert.rejects(lock(place, "a", true), /since 1990/);
 });
 
-test("locks of the dead and of another boot count for nothing", { skip }, async () => {
+test("locks of dead processes and of another boot are ignored", { skip }, async () => {
   await using place = await scratch();
   const own = await thisProcess();
   for (const owner of [await deadOwner(), { ...own, boot: "other-boot" }, { ...own, start: "1" }]) {
@@ -119,7 +123,7 @@ test("locks of the dead and of another boot count for nothing", { skip }, async 
 });
 
 test(
-  "a living run's lock that cannot be read fits nobody; files of others are let be",
+  "a living run's unreadable lock blocks everyone, and unrelated files are left alone",
   { skip },
   async () => {
     await using place = await scratch({ "state/locks/README": "mine" });
@@ -135,7 +139,7 @@ test(
   },
 );
 
-test("one that asks and never decides is given up on, not waited for for ever", { skip }, async () => {
+test("a holder that never decides is given up on", { skip }, async () => {
   await using place = await scratch();
   const whole = { path: place.at("a"), self: "0:0", above: [], write: true };
   await announce(place.at("state/locks"), newName(await thisProcess()), { claim: whole, since: "then" });
@@ -143,7 +147,7 @@ test("one that asks and never decides is given up on, not waited for for ever", 
   assert.equal((await readdir(place.at("state/locks"))).length, 1, "only the other's file is left");
 });
 
-test("a state directory that cannot be used is named, with what mends it", { skip }, async () => {
+test("an unusable state directory is reported with a remedy", { skip }, async () => {
   await using place = await scratch({ "state/locks": "a file" });
   const [exit, message] = await refusalOf(() => lock(place, "a", true));
   assert.equal(exit, 6);
@@ -156,7 +160,7 @@ test("a state directory that cannot be used is named, with what mends it", { ski
 });
 
 test(
-  "a folder that may not be written to is refused",
+  "a folder without write permission is refused",
   { skip: skip || (process.getuid?.() === 0 && "root may write everywhere") },
   async () => {
     await using place = await scratch();

@@ -11,7 +11,7 @@ const finding = (files: readonly string[]) => {
   return { asked, complete };
 };
 
-test("what stands behind an @ at the end of the line is looked for", async () => {
+test("the text after an @ at the end of the line is completed", async () => {
   const { asked, complete } = finding(["src/a.ts"]);
   for (const line of ["", "see", "a@src", "@src and"]) assert.equal(complete(line), undefined, line);
   assert.deepEqual(await complete("see @src/"), [["@src/a.ts"], "@src/"]);
@@ -20,7 +20,7 @@ test("what stands behind an @ at the end of the line is looked for", async () =>
   assert.deepEqual(asked, ["src/", "", "with bl"]);
 });
 
-test("a name with a blank is quoted; several that begin otherwise stand beside what was typed", async () => {
+test("a name with a blank is quoted, and several different candidates are listed with the typed text", async () => {
   assert.deepEqual(await finding(["with blank.md"]).complete("@with"), [['@"with blank.md"'], "@with"]);
   const [hits] = (await finding(["src/pa.ts", "src/pb.ts"]).complete("@p")) ?? [[]];
   assert.deepEqual(hits, ["@p", "@src/pa.ts", "@src/pb.ts"]);
@@ -28,7 +28,7 @@ test("a name with a blank is quoted; several that begin otherwise stand beside w
   assert.deepEqual(same, ["@pa.ts", "@pb.ts"]);
 });
 
-test("the next one ends the one before, and what fails finds nothing", async () => {
+test("the next completion cancels the previous one, and a failing search finds nothing", async () => {
   const signals: AbortSignal[] = [];
   const complete = fileCompletion((_, signal) => {
     signals.push(signal);

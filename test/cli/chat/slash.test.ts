@@ -16,12 +16,12 @@ test("quit and exit leave, in any case and with a slash", () => {
     assert.deepEqual(of(line), { kind: "leave" }, line);
 });
 
-test("a command has its argument, without the blanks around it", () => {
+test("a command gets its argument without surrounding blanks", () => {
   assert.deepEqual(of("/model   qwen3:8b "), { kind: "command", name: "model", argument: "qwen3:8b" });
   assert.deepEqual(of("/HELP"), { kind: "command", name: "help", argument: "" });
 });
 
-test("what only contains a command's word is for the model", () => {
+test("text that only contains a command's word is sent to the model", () => {
   for (const line of ["exit the loop early", "quit smoking", "/usr/bin/env is where?", "a /help b"])
     assert.deepEqual(of(line), { kind: "text" }, line);
 });
@@ -31,7 +31,7 @@ test("an unknown command suggests the nearest", () => {
   assert.deepEqual(of("/frobnicate"), { kind: "unknown", name: "frobnicate", near: undefined });
 });
 
-test("the tab key knows commands, and the modes", () => {
+test("the tab key completes commands and modes", () => {
   assert.deepEqual(completed("/mod", COMMANDS, {}), [["/model", "/mode"], "/mod"]);
   assert.deepEqual(completed("/mode re", COMMANDS, { mode: ["read-only", "workspace-write"] }), [
     ["read-only"],
@@ -40,7 +40,7 @@ test("the tab key knows commands, and the modes", () => {
   assert.deepEqual(completed("hello", COMMANDS, {}), [[], "hello"]);
 });
 
-test("every command of the list has words for its line of help", () => {
+test("every command has a line of help", () => {
   assert.deepEqual(COMMANDS.map(({ name }) => name).toSorted(), [
     "apply",
     "clear",
@@ -75,7 +75,7 @@ const called = (name: string, argument: string, columns = 80): Promise<string> =
   return answerTo(name, { chat, argument, output, show: never, confirm: never } as unknown as SlashCall);
 };
 
-test("a question mark behind a command, or its name behind /help, has it described and not run", async () => {
+test("a question mark after a command, or its name after /help, describes it without running it", async () => {
   for (const { name, says } of COMMANDS) {
     const text = await called(name, "?");
     assert.ok(text.startsWith(`/${name}`) && text.includes(says), text);
@@ -95,14 +95,14 @@ const granted = (mode: string, allow_domains: readonly string[]): Promise<string
     confirm: never,
   } as unknown as SlashCall);
 
-test("/grant tells what is granted, and says that the box has no network only where that is so", async () => {
+test("/grant lists the grants, and reports no network only when there is none", async () => {
   assert.equal(await granted("workspace-write", []), "Nothing is granted: the box has no network.");
   assert.equal(await granted("workspace-write", ["npm", "example.org"]), "npm, example.org");
   assert.match(await granted("danger-full-access", []), /an unfiltered network/);
 });
 
 for (const columns of [40, 80, 120])
-  test(`the list of commands fits ${columns} columns, and no name meets its words`, async () => {
+  test(`the list of commands fits ${columns} columns, and no name touches its description`, async () => {
     const rows = (await called("help", "", columns)).split("\n\n")[0]?.split("\n") ?? [];
     assert.deepEqual(
       rows.filter((row) => row.length > columns),

@@ -30,8 +30,8 @@ for (const [what, keys, wanted] of [
   ["y and Enter", [text("y"), enter], "yes"],
   ["the whole word", [text("yes"), enter], "yes"],
   ["y alone", [text("y")], "open"],
-  ["other words that begin so", [text("y"), text("ou"), enter], "no"],
-  ["what is taken back", [text("yo"), key("backspace"), enter], "yes"],
+  ["other words that begin with y", [text("y"), text("ou"), enter], "no"],
+  ["a deleted answer", [text("yo"), key("backspace"), enter], "yes"],
   ["s", [text("s"), enter], "session"],
   ["a", [text("A"), enter], "always"],
   ["t", [text("t"), enter], "tell"],
@@ -39,20 +39,20 @@ for (const [what, keys, wanted] of [
   ["n", [text("n"), enter], "no"],
   ["an arrow up from no", [key("up"), enter], "always"],
   ["arrows to the first", [key("up"), key("up"), key("up"), key("up"), enter], "yes"],
-  ["a paste, which was not meant for it", [{ kind: "paste", text: "y\n" } as Key, enter], "no"],
+  ["a paste", [{ kind: "paste", text: "y\n" } as Key, enter], "no"],
   ["Ctrl-C", [key("ctrl+c")], "interrupt"],
   ["Escape", [key("escape")], "interrupt"],
   ["Ctrl-D", [key("ctrl+d")], "no"],
 ] as const)
   test(`${what}: ${wanted}`, () => assert.equal(answered(keys), wanted));
 
-test("what was not shown whole is approved by no key", () => {
+test("no key approves what was not shown completely", () => {
   for (const letter of ["y", "s", "a", "g", "e"])
     assert.equal(answered([text(letter), enter], { whole: false }), "no", letter);
   assert.equal(answered([text("t"), enter], { whole: false }), "tell");
 });
 
-test("a grant is an answer only where something can be granted", () => {
+test("a grant is accepted only where something can be granted", () => {
   assert.equal(answered([text("g"), enter], { grants: true }), "call");
   assert.equal(answered([text("g"), enter]), "no");
 });
@@ -62,7 +62,7 @@ const line = (...keys: readonly Key[]): unknown => {
   return keys.map((each) => asked.take(each)).at(-1);
 };
 
-test("a line is given, left empty, or thrown away", () => {
+test("a line can be entered, left empty or discarded", () => {
   assert.deepEqual(line(text(" -v"), enter), { is: "npm test -v" });
   assert.deepEqual(line(key("ctrl+u"), enter), { is: "" });
   assert.deepEqual(line(key("escape")), { is: undefined });

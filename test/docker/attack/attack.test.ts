@@ -44,7 +44,7 @@ const outcome = (promise: Attack["promise"], seen: Partial<typeof SEEN>) =>
 const size = (one: Attack["attempts"]): number =>
   Object.keys({ ...one.shell }).length + Object.keys({ ...one.python }).length;
 
-test("held is only what was refused as a whole, beside a twin that works", () => {
+test("an attack counts as held only if every attempt was refused and the twin works", () => {
   assert.deepEqual(judged({}), ["held"]);
   assert.deepEqual(judged({ tried: tried([answer("one", "refused"), answer("two", "through", "EINVAL")]) }), [
     "broken",
@@ -53,7 +53,7 @@ test("held is only what was refused as a whole, beside a twin that works", () =>
   assert.deepEqual(judged({ changed: ["the host finds /x made"] }), ["broken", "the host finds /x made"]);
 });
 
-test("what could not be tried, was not heard of, or stands beside a broken twin shows nothing", () => {
+test("an attempt that could not run, did not report or has a broken twin shows nothing", () => {
   const missing = tried([answer("one", "refused"), answer("two", "missing", "no python3")]);
   assert.deepEqual(judged({ tried: missing }), ["not shown", "two: it could not be tried (no python3)"]);
   assert.deepEqual(judged({ tried: tried([answer("one", "refused")]) }), [
@@ -76,7 +76,7 @@ test("what could not be tried, was not heard of, or stands beside a broken twin 
   ]);
 });
 
-test("an end for the cause that is wanted refuses what was not told by then, any other does not", () => {
+test("ending for the expected cause counts as a refusal of unreported attempts, any other ending does not", () => {
   const ended = tried([answer("one", "refused")], { cause: "memory" });
   assert.deepEqual(judged({ tried: ended }, { ends: ["memory"] }), ["held"]);
   assert.deepEqual(judged({ tried: ended }, { ends: ["pids"] }), ["not shown", "two: it reported nothing"]);
@@ -84,7 +84,7 @@ test("an end for the cause that is wanted refuses what was not told by then, any
   assert.deepEqual(judged({ tried: through }, { ends: ["memory"] }), ["broken", "one: it went through"]);
 });
 
-test("what happens in the box alone, or on a kernel of its own, is no breach where that is said", () => {
+test("effects inside the box alone, or on the box's own kernel, are no breach where the attack says so", () => {
   const through = tried([answer("one", "through"), answer("two", "through")]);
   assert.deepEqual(judged({ tried: through }, { counts: "host" }), ["held"]);
   assert.deepEqual(judged({ tried: through, changed: ["x"] }, { counts: "host" }), ["broken", "x"]);
@@ -92,7 +92,7 @@ test("what happens in the box alone, or on a kernel of its own, is no breach whe
   assert.equal((judged({ tried: through, ownKernel: true }) as readonly string[])[0], "broken");
 });
 
-test("a promise is as good as the worst that was tried against it", () => {
+test("the state of a promise is that of its worst attack", () => {
   const kept = promisesKept([
     outcome("kernel", {}),
     outcome("kernel", { changed: ["x"] }),
@@ -110,7 +110,7 @@ test("a promise is as good as the worst that was tried against it", () => {
   );
 });
 
-test("a script tells of every attempt: what went through, was refused, or is no program", () => {
+test("the script reports every attempt as through, refused or missing", () => {
   const attempts = {
     shell: { "it's true": "true", wrong: "echo no >&2; exit 3", none: "no-such-program-at-all" },
   };
@@ -131,7 +131,7 @@ test("a script tells of every attempt: what went through, was refused, or is no 
   );
 });
 
-test("each attack has a name of its own, something that it tries, and a twin", () => {
+test("each attack has a unique name, at least one attempt, and a twin", () => {
   assert.equal(new Set(ATTACKS.map(({ id }) => id)).size, ATTACKS.length);
   for (const { id, attempts, asks, twin, remedy } of ATTACKS) {
     assert.ok(asks !== undefined || size(attempts) > 0, id);

@@ -18,7 +18,7 @@ interface Report {
   }[];
 }
 
-test("on this machine each attack fails and each twin works, and nothing is left", { skip }, async () => {
+test("on this machine every attack fails, every twin works, and nothing is left", { skip }, async () => {
   await using home = await scratch();
   const env = { HARNESS_TEST_SECRET: "a-value-of-the-users" };
   const { code, stdout } = await runProgram("bin/harness", ["doctor", "--attack", "--json"], {
@@ -57,7 +57,7 @@ const LEAKED = { LEAKED_KEY: "a-value-of-the-users" };
 const each = (folder: string): string =>
   `export LEAKED_KEY=${LEAKED.LEAKED_KEY}; for f in ${folder}; do echo "== \${f##*/}"; timeout 15 sh $f; done`;
 
-test("without the walls each attack goes through, so that a refusal says something", { skip }, async () => {
+test("without the protections every attack goes through", { skip }, async () => {
   await using target = await makeAttackTarget("/tmp", null);
   await using place = await scratch();
   const socket = createServer().listen(place.at("engine.sock"));

@@ -19,13 +19,13 @@ test("the box's user comes first, is the only one of its name, and has root's sh
   });
 });
 
-test("root is called so, with the box's home", () => {
+test("root is renamed, with the box's home", () => {
   const { passwd, group } = accountTexts(ALPINE, { uid: 0, gid: 0 });
   assert.match(passwd, /^root:x:0:0:root:\/home\/box:\/bin\/ash\nbox:x:7:/);
   assert.equal(group, "root:x:0:\nnode:x:1000:node\n");
 });
 
-test("an image without lists, or with a root that may not log in, has the shell that all have", () => {
+test("an image without user lists, or with a root that cannot log in, gets the common shell", () => {
   const none = accountTexts({ passwd: "", group: "" }, { uid: 5, gid: 6 });
   assert.deepEqual(none, { passwd: "box:x:5:6:box:/home/box:/bin/sh\n", group: "box:x:6:\n" });
   for (const shell of ["/sbin/nologin", "/bin/false", "sh", "", "/bin/sh -c id", "/a:b"])
@@ -35,7 +35,7 @@ test("an image without lists, or with a root that may not log in, has the shell 
     );
 });
 
-test("a state folder that cannot hold them is a reason for no box, and named", async () => {
+test("a state folder that cannot hold the lists is reported, and no box starts", async () => {
   await using home = await scratch({ state: "no folder" });
   const engine = { endpoint: { host: "unix:///none" } } as unknown as Engine;
   const [exit, message] = await refusalOf(() =>
@@ -52,7 +52,7 @@ test("a state folder that cannot hold them is a reason for no box, and named", a
   assert.ok(message.includes(home.at("state")), message);
 });
 
-test("the lists of names are readable for the box's user, however strict the umask is", async () => {
+test("the user lists are readable in the box, however strict the umask", async () => {
   await using home = await scratch();
   const engine = { endpoint: { host: "unix:///none" } } as unknown as Engine;
   const before = process.umask(0o077);

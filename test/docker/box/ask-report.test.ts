@@ -5,7 +5,7 @@ import { decodeFields, REPLY, REQUEST } from "../../../src/boxes/runner-protocol
 import { KEY, scriptedRunner } from "../../boxes/scripted-runner.ts";
 import { askReport } from "../../../src/boxes/runner-report.ts";
 
-test("the box's word is its texts of /proc, and each path that it could see", async () => {
+test("the box's report has its texts of /proc and each path that it could see", async () => {
   const { stream, request, reply } = scriptedRunner();
   const asking = askReport(new RunnerClient(stream, KEY), ["/repo", "/a:b\nc\uDCFF"]);
   const { call, payload } = await request(REQUEST.hello);
@@ -41,7 +41,7 @@ test("the box's word is its texts of /proc, and each path that it could see", as
   ]);
 });
 
-test("what was not said is empty, and so is no match for any plan", async () => {
+test("missing parts of a report are empty, so they match no plan", async () => {
   const { stream, request, reply } = scriptedRunner();
   const asking = askReport(new RunnerClient(stream, KEY), []);
   reply(REPLY.hello, (await request(REQUEST.hello)).call);

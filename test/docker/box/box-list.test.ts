@@ -23,12 +23,12 @@ const BOXES = [box("abc123"), box("abd456"), box("f00")];
 
 const ids = (wanted: readonly string[]): readonly string[] => pickBoxes(BOXES, wanted).map(({ id }) => id);
 
-test("a box is named by any beginning that fits it alone, and only once", () => {
+test("a box is selected by any unique beginning of its id, and only once", () => {
   assert.deepEqual(ids(["abc"]), ["abc123"]);
   assert.deepEqual(ids(["f", "f00", "abd456"]), ["f00", "abd456"]);
 });
 
-test("an id that fits none, several, or everything is a mistake", async () => {
+test("an id that matches none or several, or is empty, is an error", async () => {
   assert.deepEqual(await refusalOf(() => pickBoxes(BOXES, ["f", "x"])), [
     2,
     'no box of yours has the id "x"',
@@ -42,7 +42,7 @@ test("an id that fits none, several, or everything is a mistake", async () => {
 
 const plain = new Output(new PassThrough() as unknown as NodeJS.WriteStream);
 
-test("a table says what is known, and shows no command to the terminal", () => {
+test("the table lists what is known, without control characters", () => {
   const odd = {
     mode: null,
     isolation: null,

@@ -46,7 +46,7 @@ const READERS: Readonly<Record<string, string>> = {
 };
 
 test(
-  "each false file is told when any program opens it, and nothing of it is printed",
+  "each canary file is reported when any program opens it, and its content is not printed",
   { skip },
   async () => {
     const files = shared.canaries.filter(({ kind }) => kind === "file");
@@ -72,7 +72,7 @@ host, port = sys.argv[1].rsplit(":", 1)
 family = socket.AF_INET6 if "[" in host else socket.AF_INET
 socket.socket(family).connect_ex((host.strip("[]"), int(port)))' "$1"`;
 
-test("each false socket and address is told when it is reached for", { skip }, async () => {
+test("each canary socket and address is reported when it is contacted", { skip }, async () => {
   for (const { kind, at, name } of shared.canaries.filter(({ kind: what }) => what !== "file")) {
     const { cause, observed } = await exec(kind === "socket" ? CONNECT : REACH, [at]);
     assert.deepEqual([cause, observed.touched?.canary], ["canary", name], at);
@@ -100,7 +100,7 @@ const WAYS: Readonly<Record<string, string>> = {
   "after it has closed itself": `python3 -c 'import ctypes; ctypes.CDLL(None).prctl(4, 0); open("/home/box/.vault-token")'`,
 };
 
-test("there is no way around, and nothing of the command is left", { skip }, async () => {
+test("no tried way gets around the canaries, and the command leaves nothing behind", { skip }, async () => {
   for (const [way, script] of Object.entries(WAYS)) {
     const { cause, observed } = await exec(`(sleep 301 &); ${script}; echo behind; sleep 9`);
     assert.deepEqual([cause, observed.touched === null], ["canary", false], way);
@@ -116,12 +116,12 @@ mkdir p; cd p; printf '{"name":"p","version":"1.0.0","scripts":{"test":"node -e 
 printf 'all:\\n\\ttrue\\n' >Makefile; make; printf 'int main(void){return 0;}' >m.c; gcc m.c
 python3 -c 'import ssl, json, site'; node -e 'require("os").homedir()'; curl -s http://127.0.0.1:9/ || true; bash -lc true; find ~ -type f -print0 | xargs -0 ls -l`;
 
-test("what tools do by themselves is no touch", { skip }, async () => {
+test("what tools do on their own does not touch a canary", { skip }, async () => {
   const { exit_code, observed, stderr } = await exec(INNOCENT);
   assert.deepEqual([exit_code, observed.touched], [0, null], Buffer.from(stderr.head).toString());
 });
 
-test("what they hold differs from run to run, and is known again", { skip }, async () => {
+test("the contents of canaries differ between runs and are recognised", { skip }, async () => {
   await using other = await realBox();
   const [first, second] = [shared.canaries, await plantCanaries(other.box)];
   for (const { content, at, name } of first.filter(({ kind }) => kind === "file")) {

@@ -70,7 +70,7 @@ const HOOK = "#!/bin/sh\ntouch ran\n";
 const COMMIT = "git -c user.name=me -c user.email=me@here commit -q -m";
 
 test(
-  "a script commits from inside, in any folder, as whom it says, and no hook runs",
+  "a script in the box commits in any folder under the given name, and no hook runs",
   { skip: cannot },
   async () => {
     await using place = await project({ ".git/hooks/pre-commit": HOOK, ".git/hooks/post-commit": HOOK });
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  "options before the sub-command change nothing, as long as they name the repository that git finds",
+  "options before the sub-command are accepted as long as they name the repository that git finds",
   { skip: cannot },
   async () => {
     await using place = await project();
@@ -107,7 +107,7 @@ test(
 );
 
 test(
-  "what names another repository, or other programs for git, is the real git's, and records nothing here",
+  "options that name another repository or other programs go to the image's git and record nothing here",
   { skip: cannot },
   async () => {
     await using place = await project();
@@ -138,7 +138,7 @@ const REFUSED: Readonly<Record<string, readonly [line: string, says: RegExp]>> =
 };
 
 for (const [name, [line, says]] of Object.entries(REFUSED))
-  test(`a commit with ${name} is refused and says why`, { skip: cannot }, async () => {
+  test(`a commit with ${name} is refused with the reason`, { skip: cannot }, async () => {
     await using place = await project();
     const [code, , stderr] = shown(await inBox(place, `${line} --allow-empty`));
     assert.equal(code, 128);
@@ -161,7 +161,7 @@ test(
   },
 );
 
-test("a read-only box commits nothing", { skip: cannot }, async () => {
+test("a read-only box cannot commit", { skip: cannot }, async () => {
   await using place = await project();
   const before = git(place.at("w"), "rev-parse", "HEAD");
   const result = await inBox(place, `${COMMIT} x --allow-empty`, "read-only");
@@ -169,16 +169,12 @@ test("a read-only box commits nothing", { skip: cannot }, async () => {
   assert.equal(git(place.at("w"), "rev-parse", "HEAD"), before);
 });
 
-test(
-  "other commands of git are the image's own, and a repository of the run's own is too",
-  { skip: cannot },
-  async () => {
-    await using place = await project();
-    const line = `git log --oneline | wc -l; git init -q n && cd n && ${COMMIT} one --allow-empty && git log --format=%s`;
-    assert.deepEqual(shown(await inBox(place, line)).slice(0, 2), [0, "1\none\n"]);
-    await assert.rejects(lstat(place.at("w/n/.git")), { code: "ENOENT" });
-  },
-);
+test("other git commands and the box's own repositories use the image's git", { skip: cannot }, async () => {
+  await using place = await project();
+  const line = `git log --oneline | wc -l; git init -q n && cd n && ${COMMIT} one --allow-empty && git log --format=%s`;
+  assert.deepEqual(shown(await inBox(place, line)).slice(0, 2), [0, "1\none\n"]);
+  await assert.rejects(lstat(place.at("w/n/.git")), { code: "ENOENT" });
+});
 
 /** Asks for a commit, as often as there are places to ask, and goes on to speak as long as anybody listens. */
 const SPEAKS = `import os, socket, struct, threading
@@ -197,7 +193,7 @@ for each in many: each.join()
 print("said")`;
 
 test(
-  "who goes on to speak while it waits for its answer takes none of the memory of the box's first process",
+  "a client that keeps sending while it waits does not use up the memory of the box's first process",
   { skip: cannot },
   async () => {
     await using place = await project({ "speak.py": SPEAKS });
@@ -258,7 +254,7 @@ async function plantingImage(program = PLANTS): Promise<AsyncDisposable & { read
 }
 
 test(
-  "what the git of an image plants in a git directory is taken out of it, and nothing more is committed",
+  "files that the image's git plants in a git directory are removed, and nothing more is committed",
   { skip: cannot },
   async () => {
     await using planting = await plantingImage();
@@ -286,7 +282,7 @@ for (const [what, program] of [
   ["a git that writes into it", REWRITES],
 ] as const)
   test(
-    `a commit in the middle of a rebase is made by ${what}, and what the rebase runs next stays as it was`,
+    `a commit in the middle of a rebase is made by ${what}, and the rebase's next commands stay unchanged`,
     { skip: cannot },
     async () => {
       await using planting = program === undefined ? null : await plantingImage(program);
@@ -320,7 +316,7 @@ for (const [what, program] of [
   );
 
 test(
-  "a link that is staged in one repository is read there, whatever another one has staged",
+  "a link staged in one repository is read there, whatever another repository has staged",
   { skip: cannot },
   async () => {
     await using place = await project();
@@ -340,7 +336,7 @@ test(
   },
 );
 
-test("of more that is staged than is looked at it is said that it is not all", { skip: cannot }, async () => {
+test("when more is staged than is inspected, this is reported", { skip: cannot }, async () => {
   await using place = await project();
   const logs: BoxLog[] = [];
   const many = 'python3 -c \'for n in range(20000): open("n" * 200 + str(n), "w")\'';

@@ -32,11 +32,11 @@ const changedConfig = (name: string, value: unknown): Inspected =>
   changed(({ Config }) => (Config[name] = value));
 
 for (const mode of MODES)
-  test(`what the engine makes of a ${mode} plan is the plan`, () => {
+  test(`the container that the engine makes of a ${mode} plan matches the plan`, () => {
     assert.deepEqual(inspectedDifferences(boxPlan(mode), BOXES[mode].inspected), []);
   });
 
-test("the container of one mode is none of another mode", () => {
+test("the container of one mode does not match another mode", () => {
   for (const planned of MODES)
     for (const made of MODES)
       assert.equal(
@@ -89,7 +89,7 @@ const HOST: Readonly<Record<string, unknown>> = {
 };
 
 for (const [name, value] of Object.entries(HOST))
-  test(`another ${name} is one line that names it`, () => {
+  test(`a different ${name} is reported in one line with its name`, () => {
     const lines = inspectedDifferences(PLAN, changedHost(name, value));
     assert.equal(lines.length, 1, lines.join("\n"));
     assert.ok(lines[0]?.startsWith(`HostConfig.${name} is `), lines[0]);
@@ -112,7 +112,7 @@ const CONFIG: Readonly<Record<string, unknown>> = {
 };
 
 for (const [name, value] of Object.entries(CONFIG))
-  test(`another ${name} of the configuration is one line that names it`, () => {
+  test(`a different ${name} in the configuration is reported in one line with its name`, () => {
     const lines = inspectedDifferences(PLAN, changedConfig(name, value));
     assert.equal(lines.length, 1, lines.join("\n"));
     assert.ok(lines[0]?.startsWith(`Config.${name} is `), lines[0]);
@@ -142,7 +142,7 @@ test("variables of the image may stay unless they decide what programs load", ()
 
 const env = (Config: Record<string, unknown>): string[] => Config["Env"] as string[];
 
-test("our own variables are there, once, as planned", () => {
+test("our own variables are set exactly once, as planned", () => {
   assert.deepEqual(inspectedDifferences(PLAN, withEnv("HOME=/root")), ["Config.Env has HOME more than once"]);
   const other = changed(
     ({ Config }) => (Config["Env"] = env(Config).map((one) => one.replace(/^CI=1$/, "CI=2"))),
@@ -151,7 +151,7 @@ test("our own variables are there, once, as planned", () => {
   assert.equal(inspectedDifferences(PLAN, changedConfig("Env", null)).length, 8);
 });
 
-test("words of the image without effect are no deviation", () => {
+test("image settings without effect are not a deviation", () => {
   const image = changed(({ Config }) => {
     Object.assign(Config, {
       ExposedPorts: { "80/tcp": {} },
@@ -168,7 +168,7 @@ test("words of the image without effect are no deviation", () => {
 const git = (Mounts: unknown[]): { Destination: string; RW: boolean } | undefined =>
   (Mounts as { Destination: string; RW: boolean }[]).find(({ Destination }) => Destination.endsWith("/.git"));
 
-test("a mount that the engine adds, drops or opens is named with both its ends", () => {
+test("a mount that the engine adds, drops or makes writable is named with both ends", () => {
   const volume = { Type: "volume", Name: "abc", Source: "/v/abc/_data", Destination: "/data", RW: true };
   assert.deepEqual(
     inspectedDifferences(
@@ -191,7 +191,7 @@ test("a mount that the engine adds, drops or opens is named with both its ends",
   );
 });
 
-test("labels, image and command are those of the plan, and nothing else was begun", () => {
+test("labels, image and command must match the plan, and nothing else may have started", () => {
   const lines = (value: Partial<Container>, plan: Partial<BoxPlan> = {}): readonly string[] =>
     inspectedDifferences(
       { ...PLAN, ...plan },
@@ -213,7 +213,7 @@ test("labels, image and command are those of the plan, and nothing else was begu
   );
 });
 
-test("an answer that is no container is a deviation in every respect", () => {
+test("an answer that is not a container deviates in every respect", () => {
   assert.ok(inspectedDifferences(PLAN, {}).length > 30);
 });
 
@@ -224,11 +224,11 @@ const lines = (report: Partial<BoxReport>): readonly string[] =>
   reportDifferences(PLAN, { ...GOOD, ...report }, SEEN_ON_HOST);
 
 for (const mode of MODES)
-  test(`what a ${mode} box says of itself is the plan`, () => {
+  test(`the report of a ${mode} box matches the plan`, () => {
     assert.deepEqual(reportDifferences(boxPlan(mode), BOXES[mode].report, BOXES[mode].report.stats), []);
   });
 
-test("the box of one mode is none of another mode", () => {
+test("the report of one mode does not match another mode", () => {
   for (const planned of MODES)
     for (const made of MODES) {
       const found = reportDifferences(boxPlan(planned), BOXES[made].report, SEEN_ON_HOST);
@@ -251,11 +251,11 @@ const STATUS: readonly (readonly [RegExp, string, string])[] = [
 ];
 
 for (const [from, to, line] of STATUS)
-  test(`the process is found out: ${line.replaceAll("\t", " ")}`, () => {
+  test(`a deviating process is detected: ${line.replaceAll("\t", " ")}`, () => {
     assert.deepEqual(lines({ status: GOOD.status.replace(from, to) }), [line]);
   });
 
-test("a kernel that prints no ambient capabilities has none where none are inheritable or permitted", () => {
+test("a kernel that prints no ambient capabilities has none if none are inheritable or permitted", () => {
   const without = GOOD.status.replace(/^CapAmb:.*\n/m, "");
   assert.deepEqual(lines({ status: without }), []);
   const inherits = without.replace(/^CapInh:.*$/m, "CapInh:\t0000000000000400");
@@ -274,7 +274,7 @@ const mountinfo = (from: RegExp | string, to: string): readonly string[] => {
 };
 const added = (line: string): readonly string[] => lines({ mountinfo: `${GOOD.mountinfo}${line}\n` });
 
-test("a wall that was left open is found", () => {
+test("a protection that was left open is detected", () => {
   assert.deepEqual(mountinfo("/ / ro,", "/ / rw,"), ["/: not ro (rw,relatime)"]);
   assert.deepEqual(mountinfo("/srv/repo/.git ro,", "/srv/repo/.git rw,"), [
     "/srv/repo/.git: not ro (rw,relatime)",
@@ -300,7 +300,7 @@ test("a wall that was left open is found", () => {
   ]);
 });
 
-test("a protected, pinned or planned place that is no mount is found", () => {
+test("a protected, pinned or planned path that is not a mount is detected", () => {
   for (const path of [
     "/srv/repo",
     "/srv/repo/.git",
@@ -315,7 +315,7 @@ test("a protected, pinned or planned place that is no mount is found", () => {
   assert.ok(lines({ mountinfo: "" }).length > 10);
 });
 
-test("a mount that nobody planned is found", () => {
+test("an unplanned mount is detected", () => {
   assert.deepEqual(added("900 179 254:0 /run/docker.sock /run/docker.sock rw - tmpfs tmpfs rw"), [
     "/run/docker.sock: was not planned (tmpfs of /run/docker.sock)",
   ]);
@@ -337,7 +337,7 @@ test("a mount that nobody planned is found", () => {
   assert.deepEqual(added("nonsense"), ["a mount that cannot be read: nonsense"]);
 });
 
-test("something else in the place of what the engine mounts is found", () => {
+test("a wrong file system in place of a planned mount is detected", () => {
   assert.deepEqual(mountinfo("- sysfs sysfs", "- ext4 /dev/vda"), ["/sys: is ext4 of /, planned sysfs"]);
   assert.deepEqual(mountinfo(/(\/home\/box \S+) - tmpfs/, "$1 - ext4"), [
     "/home/box: is ext4, planned tmpfs",
@@ -346,7 +346,7 @@ test("something else in the place of what the engine mounts is found", () => {
   assert.deepEqual(mountinfo(",nr_inodes=1000,", ","), ["/run: nr_inodes is NaN, planned 1000"]);
 });
 
-test("a way out of the box is found", () => {
+test("a way out of the box is detected", () => {
   assert.deepEqual(lines({ netdev: `${GOOD.netdev}  eth0:       0       0\n` }), [
     "there is an interface eth0",
   ]);
@@ -357,7 +357,7 @@ test("a way out of the box is found", () => {
   assert.deepEqual(lines({ netdev: "" }), ["there is no interface lo"]);
 });
 
-test("limits that are wider than planned are found", () => {
+test("limits wider than planned are detected", () => {
   const rlimits = GOOD.rlimits.replace(/(Max open files +)4096( +)4096/, "$1 4096 $2 1048576");
   assert.deepEqual(lines({ rlimits }), ["the limit nofile is 1048576, planned 4096"]);
   assert.equal(lines({ rlimits: "" }).length, 5);
@@ -365,7 +365,7 @@ test("limits that are wider than planned are found", () => {
   assert.deepEqual(lines({ rlimits: core }), ["the limit core is unlimited, planned 0"]);
 });
 
-test("another file than the host's at a bound path is found", () => {
+test("a different file at a bound path is detected", () => {
   const stats = GOOD.stats.map((file) => (file.path.endsWith(".git") ? { ...file, ino: "7" } : file));
   const [, git] = GOOD.stats;
   assert.deepEqual(lines({ stats }), [
@@ -375,7 +375,7 @@ test("another file than the host's at a bound path is found", () => {
   assert.equal(reportDifferences(PLAN, { ...GOOD, stats: [] }, []).length, 5, "nobody knows: nobody vouches");
 });
 
-test("a workspace that is a volume is no file of the host", () => {
+test("a workspace in a volume is not compared with the host's file", () => {
   const plan = { ...PLAN, workspace: { path: "/srv/repo", volume: "copy" } };
   const stats = GOOD.stats.map((file) =>
     file.path === "/srv/repo" ? { ...file, dev: "1", ino: "2" } : file,
@@ -383,6 +383,6 @@ test("a workspace that is a volume is no file of the host", () => {
   assert.deepEqual(reportDifferences(plan, { ...GOOD, stats }, SEEN_ON_HOST), []);
 });
 
-test("another host name is found", () => {
+test("a different host name is detected", () => {
   assert.deepEqual(lines({ hostname: "laptop" }), ['the host name is "laptop"']);
 });

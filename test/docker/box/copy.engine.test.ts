@@ -13,7 +13,7 @@ import { leftOver, openBox, OWNER } from "./open-box.ts";
 const LONG = "n".repeat(200);
 
 test(
-  "a copy has owners, modes, times, links and names of any length; nothing of the host is in it",
+  "a copy keeps owners, modes, times, links and long names, and follows no link to the host",
   { skip },
   async () => {
     await using place = await scratch({ "w/run": "x", [`w/${LONG}/${LONG}`]: "deep", outside: "secret" });
@@ -45,7 +45,7 @@ test(
   },
 );
 
-test("a copy that is kept is a volume that no reaper takes; else nothing is left", { skip }, async () => {
+test("a kept copy is a volume that no reaper removes, and otherwise nothing is left", { skip }, async () => {
   await using place = await scratch({ "w/file": "1\n" });
   {
     await using opened = await openBox(place, { isolation: "copy" });
@@ -63,7 +63,7 @@ test("a copy that is kept is a volume that no reaper takes; else nothing is left
   assert.equal(await place.read("w/file"), "1\n");
 });
 
-test("too much is refused before anything is made", async () => {
+test("too large a workspace is refused before anything is created", async () => {
   await using place = await scratch({ "w/a": "1", "w/b": "2" });
   const limits = { bytes: 2 ** 30, entries: 1 };
   assert.match((await refusalOf(() => refuseTooLarge(place.at("w"), limits)))[1], /more than 1 files$/);
@@ -73,7 +73,7 @@ test("too much is refused before anything is made", async () => {
   assert.deepEqual([exit, message.endsWith("too large to be copied into a box: more than 2 GiB")], [6, true]);
 });
 
-test("the archive is one that other programs read", async () => {
+test("the archive can be read by other programs", async () => {
   await using place = await scratch({ "w/a": "1", [`w/${LONG}`]: "22" });
   await mkdir(place.at("w/folder"));
   await symlink(LONG, place.at("w/folder/link"));

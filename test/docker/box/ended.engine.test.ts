@@ -57,25 +57,29 @@ function tampered(seen: (found: Docker.ContainerInspectInfo) => Docker.Container
   };
 }
 
-test("nothing of a box runs when its end is told, and the engine removes it unasked", { skip }, async () => {
-  await using place = await scratch();
-  await place.write("w/grows", "");
-  const { engine: asked, removalsOf } = tampered((found) => found);
-  const opened = await openBox(place, { isolation: "bind", keep: "session" }, { engine: asked });
-  await opened.sh(WRITER);
-  const label = `dev.harness.workspace=${place.at("w")}`;
-  const [box] = await standingBoxes(label);
-  const { State } = await engine.api.getContainer(box?.Id ?? "").inspect();
-  assert.ok(isRunning(State.Pid));
-  await opened.box[Symbol.asyncDispose]();
-  assert.equal(isRunning(State.Pid), false);
-  const after = await readFile(place.at("w/grows"));
-  assert.ok(after.length > 0);
-  assert.deepEqual([await standingBoxes(label), removalsOf(box?.Id), opened.warnings], [[], 0, []]);
-  assert.deepEqual(await readFile(place.at("w/grows")), after, "it wrote behind its end");
-});
+test(
+  "when a box's end is reported nothing of it runs any more, and the engine removes it by itself",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    await place.write("w/grows", "");
+    const { engine: asked, removalsOf } = tampered((found) => found);
+    const opened = await openBox(place, { isolation: "bind", keep: "session" }, { engine: asked });
+    await opened.sh(WRITER);
+    const label = `dev.harness.workspace=${place.at("w")}`;
+    const [box] = await standingBoxes(label);
+    const { State } = await engine.api.getContainer(box?.Id ?? "").inspect();
+    assert.ok(isRunning(State.Pid));
+    await opened.box[Symbol.asyncDispose]();
+    assert.equal(isRunning(State.Pid), false);
+    const after = await readFile(place.at("w/grows"));
+    assert.ok(after.length > 0);
+    assert.deepEqual([await standingBoxes(label), removalsOf(box?.Id), opened.warnings], [[], 0, []]);
+    assert.deepEqual(await readFile(place.at("w/grows")), after, "it wrote behind its end");
+  },
+);
 
-test("a box whose end cannot be seen from here is removed before its end is told", { skip }, async () => {
+test("a box whose end cannot be observed is removed before its end is reported", { skip }, async () => {
   await using place = await scratch();
   await place.write("w/a", "");
   const { engine: asked, removalsOf } = tampered((found) => ({
@@ -92,7 +96,7 @@ test("a box whose end cannot be seen from here is removed before its end is told
   assert.equal(removalsOf(box.Id), 1);
 });
 
-test("a box that does not leave is removed after a moment", { skip }, async () => {
+test("a box that does not exit is removed after a short wait", { skip }, async () => {
   await using place = await scratch();
   await place.write("w/a", "");
   const opened = await openBox(place, { isolation: "bind", keep: "session" });
@@ -105,7 +109,7 @@ test("a box that does not leave is removed after a moment", { skip }, async () =
   assert.deepEqual(await engine.api.listContainers({ all: true, filters }), []);
 });
 
-test("who has one command run finds nothing in the engine's list behind it", { skip }, async () => {
+test("after a single command no container is left in the engine's list", { skip }, async () => {
   await using place = await scratch();
   await place.write("w/a", "");
   const opened = await openBox(place, { isolation: "bind" });

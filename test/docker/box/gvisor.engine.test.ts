@@ -51,12 +51,12 @@ describe("a box on gVisor", { skip: noGvisor || noGit }, () => {
     assert.deepEqual(local, [0, "here\n"]);
   });
 
-  test("it writes the workspace, not its protected paths, and nothing when it only reads", () =>
+  test("it can write the workspace except protected paths, and nothing in read-only mode", () =>
     writesOnlyItsWorkspace(boxes(), OWNER));
 
-  test("it commits, in a folder of the repository as well", () => commitsAnywhere(boxes(), OWNER));
+  test("it can commit, also in a sub-folder of the repository", () => commitsAnywhere(boxes(), OWNER));
 
-  test("where its kernel tells of no calls, processes are sampled and canaries guarded; the result says so", async () => {
+  test("if its kernel does not report calls, processes are sampled and canaries guarded, and the result says so", async () => {
     await using place = await ownedRepository(OWNER);
     await using box = await boxOn(boxes(), place);
     const canaries = await plantCanaries(box);

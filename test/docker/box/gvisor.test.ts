@@ -55,28 +55,22 @@ const differences = ({ mounts = MOUNTS, status = STATUS, netdev = NETDEV }: Said
 const swap = (lines: readonly string[], from: string, to: string): readonly string[] =>
   lines.map((line) => line.replace(from, to));
 
-test("what gVisor says of a box as planned is no deviation", () => {
+test("gVisor's report of a box as planned has no deviation", () => {
   assert.deepEqual(differences({}), []);
 });
 
 const DEVIATIONS: Readonly<Record<string, readonly [Said, RegExp]>> = {
   "another user": [{ status: swap(STATUS, "Uid:\t1000", "Uid:\t0") }, /^Uid is 0/],
-  "another group beside": [{ status: swap(STATUS, "Groups:\t 1000", "Groups:\t 1000 105") }, /^Groups are/],
+  "an additional group": [{ status: swap(STATUS, "Groups:\t 1000", "Groups:\t 1000 105") }, /^Groups are/],
   "a capability": [{ status: swap(STATUS, "CapEff:\t0", "CapEff:\t1") }, /^CapEff is/],
-  "a capability that is not told": [
-    { status: STATUS.filter((line) => !line.startsWith("CapBnd")) },
-    /^CapBnd/,
-  ],
-  "a root that can be written": [{ mounts: swap(MOUNTS, "/ / ro ", "/ / rw ") }, /^\/: not ro/],
-  "a protected path that can be written": [
-    { mounts: swap(MOUNTS, "/w/.git ro", "/w/.git rw") },
-    /^\/w\/\.git: not ro/,
-  ],
-  "a protected path that is no mount": [
+  "a missing capability set": [{ status: STATUS.filter((line) => !line.startsWith("CapBnd")) }, /^CapBnd/],
+  "a writable root": [{ mounts: swap(MOUNTS, "/ / ro ", "/ / rw ") }, /^\/: not ro/],
+  "a writable protected path": [{ mounts: swap(MOUNTS, "/w/.git ro", "/w/.git rw") }, /^\/w\/\.git: not ro/],
+  "a protected path that is not a mount": [
     { mounts: MOUNTS.filter((line) => !line.includes("/w/.git")) },
     /^\/w\/\.git is not a mount/,
   ],
-  "a folder of the host more": [
+  "an additional folder of the host": [
     { mounts: [...MOUNTS, "20 8 0:19 / /root ro  - 9p none ro"] },
     /^\/root: was not planned/,
   ],
@@ -84,7 +78,7 @@ const DEVIATIONS: Readonly<Record<string, readonly [Said, RegExp]>> = {
 };
 
 for (const [name, [said, line]] of Object.entries(DEVIATIONS))
-  test(`gVisor's word of ${name} is one deviation`, () => {
+  test(`gVisor's report of ${name} is one deviation`, () => {
     const found = differences(said);
     assert.equal(found.length, 1, found.join("\n"));
     assert.match(found[0] ?? "", line);

@@ -40,7 +40,7 @@ async function frozen(container: { pause: () => Promise<unknown> }): Promise<voi
 }
 
 test(
-  "a held runner says nothing, and goes on with its calls under the next key, byte for byte",
+  "a held runner is silent, and continues its calls under the next key without losing a byte",
   { skip },
   async () => {
     await using box = await leased();
@@ -81,7 +81,7 @@ test(
 );
 
 test(
-  "what is observed waits with a held runner, and a canary is touched when it goes on",
+  "observation pauses while the runner is held, and a canary touch is reported after it resumes",
   { skip },
   async () => {
     await using box = await leased();
@@ -116,18 +116,18 @@ const [alive, resume] = [
 ];
 
 const FORGERIES: Readonly<Record<string, readonly Buffer[]>> = {
-  "a word under another key": [frameWriter(randomBytes(KEY_BYTES))(resume)],
-  "any other word under the right key": [frameWriter(key)(alive)],
+  "a frame under another key": [frameWriter(randomBytes(KEY_BYTES))(resume)],
+  "any other frame under the right key": [frameWriter(key)(alive)],
   "a command under the right key": [
     frameWriter(key)({ type: REQUEST.exec, call: 9, payload: encodeFields([["a", "true"]]) }),
   ],
   "a second use of the key": [frameWriter(key)(resume), frameWriter(key)(resume)],
-  "a greeting as of one that was just started": [Buffer.concat([Buffer.from(MAGIC), key])],
+  "the greeting of a new client": [Buffer.concat([Buffer.from(MAGIC), key])],
   "a key of another length": [frameWriter(key)({ ...resume, payload: Buffer.alloc(5) })],
 };
 
 for (const [what, frames] of Object.entries(FORGERIES))
-  test(`${what} ends a held runner with all that runs in it`, { skip }, async () => {
+  test(`${what} ends a held runner and everything that runs in it`, { skip }, async () => {
     await using box = await leased();
     const one = await started(box);
     await one.hold(key, new Set());
@@ -138,7 +138,7 @@ for (const [what, frames] of Object.entries(FORGERIES))
     stream.destroy();
   });
 
-test("nothing but a hold makes a resume good", { skip }, async () => {
+test("a resume without a hold ends the box", { skip }, async () => {
   await using box = await leased();
   const secret = randomBytes(KEY_BYTES);
   const stream = await box.attach();
@@ -149,7 +149,7 @@ test("nothing but a hold makes a resume good", { skip }, async () => {
   stream.destroy();
 });
 
-test("a harness of another protocol is sent away by the runner", { skip }, async () => {
+test("a client of another protocol version is rejected by the runner", { skip }, async () => {
   await using box = await leased();
   const secret = randomBytes(KEY_BYTES);
   const stream = await box.attach();

@@ -12,7 +12,7 @@ import { KEY, scriptedRunner } from "../../boxes/scripted-runner.ts";
 const LEASE_H = path.join(import.meta.dirname, "../../../sandbox/runner/lease.h");
 const LEASE_MS = Number(/^#define LEASE_MS (\d+)$/m.exec(readFileSync(LEASE_H, "utf8"))?.[1]);
 
-test("a runner with a lease hears of its harness ten times in each, idle or not, until it is held", async (t) => {
+test("a runner with a lease gets ten signs of life per lease, idle or not, until it is held", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const runner = scriptedRunner();
   const client = new RunnerClient(runner.stream, KEY);

@@ -27,27 +27,27 @@ const told = ({ keptFile }: ExecResult): string | undefined =>
 /** What a command can put where the file is looked for, and what is told of it. */
 const PLACES: Readonly<Record<string, readonly [script: string, expected: string]>> = {
   "a file": [`printf 'a\\0b' >${FILE}`, "a\0b"],
-  "a file of just the limit": [`head -c ${LIMIT} /dev/zero | tr '\\0' x >${FILE}`, "x".repeat(LIMIT)],
+  "a file of exactly the limit": [`head -c ${LIMIT} /dev/zero | tr '\\0' x >${FILE}`, "x".repeat(LIMIT)],
   "a file that is a byte too large": [`head -c ${LIMIT + 1} /dev/zero >${FILE}`, "EFBIG"],
-  "a huge file of holes": [`truncate -s 1T ${FILE} || truncate -s 1G ${FILE}`, "EFBIG"],
+  "a huge sparse file": [`truncate -s 1T ${FILE} || truncate -s 1G ${FILE}`, "EFBIG"],
   nothing: ["true", "ENOENT"],
   "a FIFO that nobody writes": [`mkfifo ${FILE}`, "EINVAL"],
   "a folder": [`mkdir ${FILE}`, "EISDIR"],
   "a socket": [`python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('${FILE}')"`, "EINVAL"],
   "a link to a file": [`echo other >/tmp/other; ln -s /tmp/other ${FILE}`, "EINVAL"],
   "a link to a device": [`ln -s /dev/zero ${FILE}`, "EINVAL"],
-  "a link to what the first process alone can see": [`ln -s /proc/1/environ ${FILE}`, "EINVAL"],
+  "a link to what only the first process can see": [`ln -s /proc/1/environ ${FILE}`, "EINVAL"],
   "a link to itself": [`ln -s ${FILE} ${FILE}`, "EINVAL"],
-  "a file that nobody may read": [`echo x >${FILE}; chmod 000 ${FILE}`, "EACCES"],
+  "an unreadable file": [`echo x >${FILE}; chmod 000 ${FILE}`, "EACCES"],
 };
 
 for (const [what, [script, expected]] of Object.entries(PLACES))
-  test(`${what} in the place of the file is told, and the box goes on`, { skip }, async () => {
+  test(`${what} in place of the file is reported, and the box continues`, { skip }, async () => {
     assert.equal(told(await exec(`rm -rf ${FILE}; ${script}`)), expected);
     assert.equal(told(await exec(`rm -rf ${FILE}; echo fine >${FILE}`)), "fine\n");
   });
 
-test("a file that grows all the time is given within its limit, or is too large", { skip }, async () => {
+test("a file that keeps growing is returned within its limit, or is too large", { skip }, async () => {
   const { box } = shared.real ?? assert.fail();
   await exec(`rm -rf ${FILE}; : >${FILE}`);
   const words = ["bash", "-c", `while :; do echo -n x >>${FILE}; done`];
@@ -65,7 +65,7 @@ test("a file that grows all the time is given within its limit, or is too large"
 });
 
 test(
-  "a command that is cancelled, or runs out of time, gives none; one that leaves others does",
+  "a cancelled or timed out command returns no file, and one that leaves processes does",
   { skip },
   async () => {
     const { box } = shared.real ?? assert.fail();
@@ -83,7 +83,7 @@ test(
   },
 );
 
-test("more than 256 KiB are given to nobody", { skip }, async () => {
+test("a file larger than 256 KiB is not returned", { skip }, async () => {
   const keepFile = { path: FILE, limit: 10_000_000 };
   const size = async (bytes: number): Promise<string | number | undefined> => {
     const { keptFile } = await exec(`rm -rf ${FILE}; head -c ${bytes} /dev/zero >${FILE}`, { keepFile });
@@ -92,7 +92,7 @@ test("more than 256 KiB are given to nobody", { skip }, async () => {
   assert.deepEqual([await size(256 * 1024), await size(256 * 1024 + 1)], [256 * 1024, "EFBIG"]);
 });
 
-test("a command that wants its folder itself does not start where a link leads", { skip }, async () => {
+test("a command that requires its exact folder does not start where a link leads", { skip }, async () => {
   await exec("mkdir -p /tmp/real/in /tmp/other/in; ln -sfn /tmp/real /tmp/link; ln -sfn in /tmp/real/near");
   const at = async (folder: string): Promise<readonly unknown[]> => {
     const { exit_code, folder_gone, stdout } = await exec("pwd -P", { folder, exactFolder: true });

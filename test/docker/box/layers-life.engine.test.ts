@@ -14,7 +14,7 @@ import { leftOver, noOverlay, openBox } from "./open-box.ts";
 const UID = process.getuid?.() ?? 0;
 
 test(
-  "kept layers outlive every reaping; given up, they go, the root-owned rest too",
+  "kept layers survive reaping, and discarded ones are removed with their root-owned files",
   { skip: noOverlay },
   async () => {
     await using place = await scratch({ "w/a/file": "1\n" });
@@ -33,7 +33,7 @@ test(
 );
 
 test(
-  "copies of dead runs that no layer knows of are removed; those of other state folders stay",
+  "copies of dead runs without a layer are removed, and those of other state folders stay",
   { skip },
   async () => {
     await using place = await scratch({ "w/file": "1\n" });
@@ -70,22 +70,18 @@ test(
   },
 );
 
-test(
-  "what lies in a layer over one folder is not gone on with over another",
-  { skip: noOverlay },
-  async () => {
-    await using place = await scratch({ "w/file": "1\n", "x/file": "1\n" });
-    {
-      await using opened = await openBox(place, { keep: "s" });
-      await opened.sh("echo 2 >file");
-    }
-    const [exit, message] = await refusalOf(() => openBox(place, { keep: "s", workspace: place.at("x") }));
-    assert.equal(exit, 2);
-    assert.match(message, /^this session's changes are in a layer over \S+\/w, and have not been applied$/);
-    {
-      await using _empty = await openBox(place, { keep: "t" });
-    }
-    await using other = await openBox(place, { keep: "t", workspace: place.at("x") });
-    assert.equal(await other.sh("cat file"), "1\n");
-  },
-);
+test("a layer made over one folder is not used over another", { skip: noOverlay }, async () => {
+  await using place = await scratch({ "w/file": "1\n", "x/file": "1\n" });
+  {
+    await using opened = await openBox(place, { keep: "s" });
+    await opened.sh("echo 2 >file");
+  }
+  const [exit, message] = await refusalOf(() => openBox(place, { keep: "s", workspace: place.at("x") }));
+  assert.equal(exit, 2);
+  assert.match(message, /^this session's changes are in a layer over \S+\/w, and have not been applied$/);
+  {
+    await using _empty = await openBox(place, { keep: "t" });
+  }
+  await using other = await openBox(place, { keep: "t", workspace: place.at("x") });
+  assert.equal(await other.sh("cat file"), "1\n");
+});

@@ -38,7 +38,7 @@ async function household(): Promise<Household> {
   };
 }
 
-test("a layer that has no room does not begin, and says whose changes take it; nothing goes", async () => {
+test("without room a new layer is refused and the sessions that take it are named, and nothing is removed", async () => {
   await using home = await household();
   const [code, text] = await refusalOf(() => home.begin("fresh", 2.9 * MiB));
   assert.equal(code, 6);
@@ -50,7 +50,7 @@ test("a layer that has no room does not begin, and says whose changes take it; n
   );
 });
 
-test("a layer that is there goes on without room, and one with little begins and says so", async () => {
+test("an existing layer continues without room, and a new one with little room starts with a warning", async () => {
   await using home = await household();
   await home.begin("big", MiB);
   assert.deepEqual(home.warnings, []);

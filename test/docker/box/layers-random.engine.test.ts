@@ -42,7 +42,7 @@ const doAll = (root: string, all: readonly Edit[]): void => {
 };
 
 test(
-  "apply gives exactly the tree that was seen through a real overlay, whiteouts and hidden folders too",
+  "apply produces exactly the tree seen through a real overlay, including deletions and replaced folders",
   { skip: noOverlay || notRoot, timeout: 300_000 },
   async (t) => {
     await fc.assert(
@@ -81,7 +81,7 @@ test(
 );
 
 test(
-  "a folder that was made anew hides what was in it, and what a user puts there later is not touched",
+  "a recreated folder hides its old contents, and files that a user adds there later are not touched",
   { skip: noOverlay || notRoot },
   async () => {
     await using place = await scratch({ "w/d/old": "1\n", "w/d/sub/x": "1\n" });

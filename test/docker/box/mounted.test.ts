@@ -16,7 +16,7 @@ function mount(...words: readonly string[]): Disposable | undefined {
   return { [Symbol.dispose]: () => void spawnSync("/bin/umount", [words.at(-1) ?? ""]) };
 }
 
-test("a full disk is said to be full, and nothing half-made is left", { skip }, async (t) => {
+test("a full disk is reported as full, and nothing half-made is left", { skip }, async (t) => {
   await using place = await scratch();
   await mkdir(place.at("state"));
   await mkdir(place.at("a"));
@@ -35,7 +35,7 @@ test("a full disk is said to be full, and nothing half-made is left", { skip }, 
   assert.deepEqual(await readdir(place.at("state/boxes")), []);
 });
 
-test("a box's folder on which something is mounted stays as it is", { skip }, async (t) => {
+test("a box's folder with a mount on it is left alone", { skip }, async (t) => {
   await using place = await scratch({ "repo/file": "safe" });
   const folder = await makeBoxFolder(place.at("state x"), "b", await thisProcess());
   await mkdir(`${folder}/merged`);
@@ -47,7 +47,7 @@ test("a box's folder on which something is mounted stays as it is", { skip }, as
   );
 });
 
-test("a folder that is bound elsewhere is locked there too, and inside it", { skip }, async (t) => {
+test("locking a folder also locks its bind mounts and the folders inside", { skip }, async (t) => {
   await using place = await scratch({ "repo/sub/file": "", "other/file": "" });
   using bound = mount("--bind", place.at("repo"), place.at("other"));
   if (bound === undefined) return t.skip("mounting is refused here");

@@ -12,7 +12,7 @@ import { noGit, repository } from "../../boxes/workspace/repository.ts";
 import { leftOver, noOverlay, openBox, OWNER } from "./open-box.ts";
 
 for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's", "ä ü", "lowerdir=x", "-o"])
-  test(`an overlay over a folder called ${JSON.stringify(name)}`, { skip: noOverlay }, async () => {
+  test(`an overlay works over a folder called ${JSON.stringify(name)}`, { skip: noOverlay }, async () => {
     await using place = await scratch({ [`x/${name}/file`]: "1\n" });
     const workspace = place.at("x", name);
     await using opened = await openBox(place, { workspace });
@@ -22,7 +22,7 @@ for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's",
   });
 
 test(
-  "protected paths may be written: git works, and nothing of it reaches the repository",
+  "protected paths can be written: git works, and nothing reaches the repository",
   { skip: noOverlay || noGit },
   async () => {
     await using place = await scratch({ "w/.vscode/settings.json": "{}" });
@@ -40,7 +40,7 @@ test(
   },
 );
 
-test("a linked worktree sees its repository, which is read-only", { skip: noOverlay || noGit }, async () => {
+test("a linked worktree sees its main repository read-only", { skip: noOverlay || noGit }, async () => {
   await using place = await scratch();
   repository(place.at("main"));
 
@@ -51,7 +51,7 @@ test("a linked worktree sees its repository, which is read-only", { skip: noOver
 });
 
 test(
-  "two overlays of one folder stand side by side, and beside a reader; a writer waits",
+  "two overlays and a reader can share a folder, and a writer must wait",
   { skip: noOverlay },
   async () => {
     await using place = await scratch({ "w/file": "1\n" });
@@ -66,13 +66,13 @@ test(
   },
 );
 
-test("in read-only mode an overlay is read-only, too", { skip: noOverlay }, async () => {
+test("in read-only mode an overlay is read-only too", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "1\n" });
   await using opened = await openBox(place, { mode: "read-only" });
   assert.equal(await opened.sh("! touch x 2>/dev/null; cat file"), "1\n");
 });
 
-test("kept changes outlive the box, and a further box goes on with them", { skip: noOverlay }, async () => {
+test("kept changes outlive the box, and a later box continues with them", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "1\n", "w/other": "2\n" });
   {
     await using opened = await openBox(place, { keep: "session" });
@@ -88,7 +88,7 @@ test("kept changes outlive the box, and a further box goes on with them", { skip
 });
 
 test(
-  "folders that are locked in the layer, pipes and links hinder neither the list nor the end",
+  "locked folders, pipes and links do not prevent listing changes or the end",
   { skip: noOverlay },
   async () => {
     await using place = await scratch({ "w/a/file": "1\n" });
@@ -110,30 +110,26 @@ test("links in the layer are not followed from the host", { skip: noOverlay }, a
   assert.deepEqual([added, modified, deleted], [["d", "f"], [], ["d/file"]]);
 });
 
-test(
-  "a folder that cannot be told to the engine, or holds no layer, is refused with the way round",
-  { skip },
-  async (t) => {
-    await using place = await scratch({ "w/file": "", "x,y/file": "" });
-    const comma = await refusalOf(() => openBox(place, {}, { stateDir: place.at("x,y") }));
-    assert.deepEqual(comma[0], 6);
-    assert.match(comma[1], /no overlay can be kept in \S+: its path holds a comma/);
-    assert.deepEqual(await readdir(place.at("x,y/boxes")), []);
-    assert.deepEqual(await leftOver(place.at("w")), []);
-    await using other = await scratch({ "w/file": "" });
-    for (const folder of ["lower", "upper", "work", "state"]) await mkdir(other.at(folder));
-    const layers = `lowerdir=${other.at("lower")},upperdir=${other.at("upper")},workdir=${other.at("work")}`;
-    const mounted = spawnSync("/bin/mount", ["-t", "overlay", "overlay", "-o", layers, other.at("state")]);
-    if (mounted.status !== 0) return t.diagnostic("not tried on an overlay: mounting is refused here");
-    try {
-      const nested = await refusalOf(() => openBox(other, {}));
-      assert.match(nested[1], /its file system is an overlay itself/);
-      assert.deepEqual(await leftOver(other.at("w")), []);
-    } finally {
-      spawnSync("/bin/umount", [other.at("state")]);
-    }
-  },
-);
+test("a state folder that cannot hold an overlay is refused with a workaround", { skip }, async (t) => {
+  await using place = await scratch({ "w/file": "", "x,y/file": "" });
+  const comma = await refusalOf(() => openBox(place, {}, { stateDir: place.at("x,y") }));
+  assert.deepEqual(comma[0], 6);
+  assert.match(comma[1], /no overlay can be kept in \S+: its path holds a comma/);
+  assert.deepEqual(await readdir(place.at("x,y/boxes")), []);
+  assert.deepEqual(await leftOver(place.at("w")), []);
+  await using other = await scratch({ "w/file": "" });
+  for (const folder of ["lower", "upper", "work", "state"]) await mkdir(other.at(folder));
+  const layers = `lowerdir=${other.at("lower")},upperdir=${other.at("upper")},workdir=${other.at("work")}`;
+  const mounted = spawnSync("/bin/mount", ["-t", "overlay", "overlay", "-o", layers, other.at("state")]);
+  if (mounted.status !== 0) return t.diagnostic("not tried on an overlay: mounting is refused here");
+  try {
+    const nested = await refusalOf(() => openBox(other, {}));
+    assert.match(nested[1], /its file system is an overlay itself/);
+    assert.deepEqual(await leftOver(other.at("w")), []);
+  } finally {
+    spawnSync("/bin/umount", [other.at("state")]);
+  }
+});
 
 type Options = Readonly<Record<string, string>>;
 
@@ -145,21 +141,25 @@ function withOptions(change: (options: Options) => Options): Engine {
   return { ...engine, api: Object.assign(api, { createVolume }) };
 }
 
-test("what the engine cannot mount is said, and nothing is left", { skip: noOverlay }, async () => {
-  await using place = await scratch({ "w/file": "" });
-  // As an engine on another machine would see it.
-  const elsewhere = withOptions(({ o = "", ...others }) => ({
-    ...others,
-    o: o.replaceAll("/lower,", "/nothing,"),
-  }));
-  const [exit, message] = await refusalOf(() => openBox(place, {}, { engine: elsewhere }));
-  assert.equal(exit, 6);
-  assert.match(message, /^the engine cannot lay an overlay over /);
-  assert.deepEqual(await leftOver(place.at("w")), []);
-  assert.deepEqual(await readdir(place.at("state/boxes")), []);
-});
+test(
+  "a mount that the engine cannot make is reported, and nothing is left",
+  { skip: noOverlay },
+  async () => {
+    await using place = await scratch({ "w/file": "" });
+    // As an engine on another machine would see it.
+    const elsewhere = withOptions(({ o = "", ...others }) => ({
+      ...others,
+      o: o.replaceAll("/lower,", "/nothing,"),
+    }));
+    const [exit, message] = await refusalOf(() => openBox(place, {}, { engine: elsewhere }));
+    assert.equal(exit, 6);
+    assert.match(message, /^the engine cannot lay an overlay over /);
+    assert.deepEqual(await leftOver(place.at("w")), []);
+    assert.deepEqual(await readdir(place.at("state/boxes")), []);
+  },
+);
 
-test("an engine that takes the layers for nothing is found out", { skip: noOverlay }, async () => {
+test("an engine that ignores the layers is detected", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "" });
   const blind = withOptions(() => ({}));
   const [exit, message] = await refusalOf(() => openBox(place, {}, { engine: blind }));

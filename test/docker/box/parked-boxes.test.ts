@@ -22,7 +22,7 @@ import type { KeptJob } from "../../../src/boxes/box-command.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
 
-test("what is parked is for its owner's eyes, and in the place of what was there for the session", async () => {
+test("a parked box is stored privately and replaces an earlier one of the session", async () => {
   await using place = await scratch();
   const owner = await thisProcess();
   await writeParked(place.path, { session: "a", expires: 5, owner }, "old");
@@ -37,7 +37,7 @@ test("what is parked is for its owner's eyes, and in the place of what was there
   await assert.rejects(writeParked(place.path, { session: "../x", expires: 1, owner }, ""), TypeError);
 });
 
-test("of many that want it one gets it, and the key is nowhere any more", { skip }, async () => {
+test("when many claim a parked box one gets it, and the key is removed", { skip }, async () => {
   await using place = await scratch();
   // The file is this machine's: it does not say which one.
   const { machine: _, ...owner } = await thisProcess();
@@ -67,29 +67,34 @@ test("of many that want it one gets it, and the key is nowhere any more", { skip
   await refuseTaken(place.path, "a");
 });
 
-test("time, and a living process, hold a box; a box that runs is held by no question", { skip }, async () => {
-  await using place = await scratch();
-  const [owner, dead] = [await thisProcess(), await deadOwner()];
-  const record = { parks: { session: "a", stateDir: place.path } };
-  const held = async (frozen: boolean): Promise<string | undefined> => (await holderOf(record, frozen))?.kind;
-  assert.equal(await held(true), undefined);
-  await writeParked(place.path, { session: "a", expires: Date.now() + 60_000, owner }, "");
-  assert.deepEqual([await held(true), await held(false)], ["parked", undefined]);
-  const [parked] = await standings(place.path);
-  assert.ok(parked?.kind === "parked");
-  assert.equal(await isClaimed(parked, parked.expires), false);
-  const claim = await claimParked(place.path, parked, dead);
-  assert.equal(await held(true), undefined);
-  await claim?.letGo();
-  await writeParked(place.path, { session: "a", expires: 1, owner }, "");
-  assert.equal(await held(true), undefined);
-  const [over] = await standings(place.path);
-  if (over !== undefined) await claimParked(place.path, over, owner);
-  assert.deepEqual([await held(true), await held(false)], ["taken", "taken"]);
-  assert.equal(await holderOf({ parks: undefined }, true), undefined);
-});
+test(
+  "a frozen box is kept by its deadline or a living process, and a running one is not",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    const [owner, dead] = [await thisProcess(), await deadOwner()];
+    const record = { parks: { session: "a", stateDir: place.path } };
+    const held = async (frozen: boolean): Promise<string | undefined> =>
+      (await holderOf(record, frozen))?.kind;
+    assert.equal(await held(true), undefined);
+    await writeParked(place.path, { session: "a", expires: Date.now() + 60_000, owner }, "");
+    assert.deepEqual([await held(true), await held(false)], ["parked", undefined]);
+    const [parked] = await standings(place.path);
+    assert.ok(parked?.kind === "parked");
+    assert.equal(await isClaimed(parked, parked.expires), false);
+    const claim = await claimParked(place.path, parked, dead);
+    assert.equal(await held(true), undefined);
+    await claim?.letGo();
+    await writeParked(place.path, { session: "a", expires: 1, owner }, "");
+    assert.equal(await held(true), undefined);
+    const [over] = await standings(place.path);
+    if (over !== undefined) await claimParked(place.path, over, owner);
+    assert.deepEqual([await held(true), await held(false)], ["taken", "taken"]);
+    assert.equal(await holderOf({ parks: undefined }, true), undefined);
+  },
+);
 
-test("files of other names are nobody's", async () => {
+test("files with other names are ignored", async () => {
   await using place = await scratch();
   await place.write("parked/.keep", "");
   for (const name of ["a.parked", "a.x.parked", "a.1-2.taken", ".9.parked", "a.9.parked.x"])
@@ -149,7 +154,7 @@ test("a parked box is read back as it was written", () => {
   assert.deepEqual(readParked(parkedText(BOX)), BOX);
 });
 
-test("one that was changed anywhere is none", () => {
+test("a parked box with any change is rejected", () => {
   const text = parkedText(BOX);
   fc.assert(
     fc.property(fc.nat(text.length - 1), fc.constantFrom("0", "a", "}", '"', " ", ","), (at, by) => {

@@ -51,14 +51,14 @@ for (const [name, files, lines] of [
     [/^the limit of memory is not set/, /^the limit of processes is not set/, /^the limit of cpu is not set/],
   ],
 ] as const)
-  test(`limits are those that the kernel has: ${name}`, async () => {
+  test(`limits are compared with the kernel's: ${name}`, async () => {
     await using place = await scratch(files);
     const found = await cgroupDifferences(PODMAN_PLAN, 77, roots(place));
     assert.equal(found.length, lines.length, found.join("\n"));
     for (const [at, line] of lines.entries()) assert.match(found[at] ?? "", line);
   });
 
-test("without a process there is no word for its limits", async () => {
+test("without a process its limits cannot be confirmed", async () => {
   await using place = await scratch(unified("256"));
   for (const pid of [0, undefined, 78])
     assert.notDeepEqual(await cgroupDifferences(PODMAN_PLAN, pid, roots(place)), []);

@@ -7,7 +7,7 @@ import { PODMAN_PLAN } from "./podman-plan.ts";
 
 const WORDS = { seccompFile: "/x/seccomp.json", nproc: 32_768 };
 
-test("nothing of the host or the engine's own is asked for", () => {
+test("nothing of the host or of the engine's defaults is requested", () => {
   const spec = podmanSpec(PODMAN_PLAN, WORDS);
   const asked = ["env_host", "httpproxy", "manage_password", "privileged", "terminal", "use_image_hosts"];
   assert.deepEqual(
@@ -18,7 +18,7 @@ test("nothing of the host or the engine's own is asked for", () => {
   assert.equal(spec["seccomp_profile_path"], WORDS.seccompFile);
 });
 
-test("the number of files and the owner of a scratch folder stand behind its size", () => {
+test("the number of files and the owner of a scratch folder follow its size", () => {
   const mounts = podmanSpec(PODMAN_PLAN, WORDS)["mounts"] as readonly {
     readonly destination: string;
     readonly options: readonly string[];
@@ -28,7 +28,7 @@ test("the number of files and the owner of a scratch folder stand behind its siz
   assert.ok(options.includes("notmpcopyup"));
 });
 
-test("rootless, the caller's uid is the same inside", () => {
+test("rootless, the caller keeps the same uid inside", () => {
   const rootless = { ...PODMAN_PLAN, host: { ...PODMAN_PLAN.host, podman: { rootless: true } } };
   assert.deepEqual(podmanSpec(rootless, WORDS)["userns"], { nsmode: "keep-id" });
   assert.equal(podmanSpec(PODMAN_PLAN, WORDS)["userns"], undefined);
@@ -53,7 +53,7 @@ const namespaces = (type: string, path?: string): readonly object[] =>
     one === type && path !== undefined ? { type: one, path } : { type: one },
   );
 
-test("what Podman makes of a plan is the plan", () => {
+test("the container that Podman makes of a plan matches the plan", () => {
   assert.deepEqual(ociDifferences(PODMAN_PLAN, CONFIG), []);
 });
 
@@ -100,7 +100,7 @@ const BREACHES: readonly (readonly [string, unknown])[] = [
 ];
 
 for (const [at, value] of BREACHES)
-  test(`what is otherwise than planned is told: ${at} ${JSON.stringify(value) ?? "left out"}`, () => {
+  test(`a deviation from the plan is reported: ${at} ${JSON.stringify(value) ?? "left out"}`, () => {
     assert.notDeepEqual(ociDifferences(PODMAN_PLAN, changed(at, value)), []);
   });
 
@@ -118,20 +118,26 @@ const written = ({ options }: Mounted): readonly string[] =>
   options.map((one) => (one === "ro" ? "rw" : one));
 
 for (const [what, mounts] of [
-  ["a socket more", [...mountsOf(), { destination: "/s", type: "bind", source: "/run/s", options: ["ro"] }]],
+  [
+    "an additional socket",
+    [...mountsOf(), { destination: "/s", type: "bind", source: "/run/s", options: ["ro"] }],
+  ],
   ["the host's list of hosts", [...mountsOf(), { destination: "/etc/hosts", type: "bind", source: "/h" }]],
   ["a protected path left out", remade("/repo/.git", () => undefined)],
   ["a protected path writable", remade("/repo/.git", (one) => ({ ...one, options: written(one) }))],
   ["another folder in its place", remade("/repo", (one) => ({ ...one, source: "/" }))],
-  ["what is mounted below it", remade("/repo", (one) => ({ ...one, options: ["rw", "rbind", "rprivate"] }))],
-  ["one that reaches the host", remade("/repo", (one) => ({ ...one, options: [...one.options, "shared"] }))],
+  ["a mount below it", remade("/repo", (one) => ({ ...one, options: ["rw", "rbind", "rprivate"] }))],
+  [
+    "a mount that propagates to the host",
+    remade("/repo", (one) => ({ ...one, options: [...one.options, "shared"] })),
+  ],
   ["no scratch folder", remade("/tmp", () => undefined)],
 ] as const)
-  test(`a mount that was not planned is told: ${what}`, () => {
+  test(`a wrong mount is reported: ${what}`, () => {
     assert.equal(ociDifferences(PODMAN_PLAN, changed("mounts", mounts)).length, 1);
   });
 
-test("rootless it has a user namespace of its own, and only there", () => {
+test("only a rootless container has its own user namespace", () => {
   const host = { ...PODMAN_PLAN.host, podman: { rootless: true } };
   const mapped = changed("linux.namespaces", [...namespaces("none"), { type: "user" }]);
   assert.deepEqual(ociDifferences({ ...PODMAN_PLAN, host }, mapped), []);
@@ -139,7 +145,7 @@ test("rootless it has a user namespace of its own, and only there", () => {
   assert.equal(ociDifferences(PODMAN_PLAN, mapped).length, 1);
 });
 
-test("a machine with AppArmor confines it", () => {
+test("on a machine with AppArmor a container must be confined", () => {
   const plan = { ...PODMAN_PLAN, host: { ...PODMAN_PLAN.host, apparmor: true } };
   assert.equal(ociDifferences(plan, CONFIG).length, 1);
   assert.deepEqual(ociDifferences(plan, changed("process.apparmorProfile", "containers-default")), []);

@@ -32,7 +32,7 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
     return { engine: held.podman.engine, limits: LIMITS, runtime: null, onWarning };
   };
 
-  test("its user has a name and no rights, and neither a network nor the host's names are there", async () => {
+  test("its user has a name and no rights, and it has no network and none of the host's names", async () => {
     await using place = await ownedRepository(OWNER);
     const [user, rights, devices, dial, local, hosts, proxies] = await inBoxOn(boxes(), place, [
       "whoami; id -un; id -gn; id -u; echo ~",
@@ -53,11 +53,11 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
     assert.equal(proxies?.[1], "");
   });
 
-  test("it writes the workspace, not its protected paths, and nothing when it only reads", () =>
+  test("it can write the workspace except protected paths, and nothing in read-only mode", () =>
     writesOnlyItsWorkspace(boxes(), OWNER));
 
   for (const isolation of ["copy", "overlay"] as const)
-    test(`over its own workspace (${isolation}) it changes nothing of the user's`, async () => {
+    test(`with its own copy of the workspace (${isolation}) it changes nothing of the user's`, async () => {
       await using place = await ownedRepository(OWNER);
       const said = await inBoxOn(boxes(), place, ["cat sub/a.txt", "echo x >sub/a.txt && cat sub/a.txt"], {
         isolation,
@@ -69,7 +69,7 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
       assert.equal(await readFile(place.at("r/sub/a.txt"), "utf8"), "a\n");
     });
 
-  test("it starts from an image of one's own: a layer, with what that takes of another", async () => {
+  test("it starts from a custom image with a layer and files taken from another image", async () => {
     await using place = await ownedRepository(OWNER);
     const { engine } = boxes();
     const layer = async (key: string, step: SystemStep, stages: readonly string[]): Promise<string> => {
@@ -104,9 +104,9 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
       assert.deepEqual(await inBoxOn(boxes(), place, lines, own), [[0, "made\ntaken\n"]]);
   });
 
-  test("it commits, in a folder of the repository as well", () => commitsAnywhere(boxes(), OWNER));
+  test("it can commit, also in a sub-folder of the repository", () => commitsAnywhere(boxes(), OWNER));
 
-  test("the limits of memory, processes and files are the plan's, and a command that meets one ends by it", async () => {
+  test("limits of memory, processes and files apply, and a command that reaches one fails", async () => {
     await using place = await ownedRepository(OWNER);
     const [small, large, forks, files, calls] = await inBoxOn(boxes(), place, [
       "python3 -c 'x = bytearray(2**26); print(len(x))'",
@@ -122,7 +122,7 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
     assert.notEqual(calls?.[0], 0);
   });
 
-  test("a box that was to wait for an answer cannot, which is said once, and works all the same", async () => {
+  test("a box that should wait for an answer cannot, which is reported once, and works otherwise", async () => {
     await using place = await ownedRepository(OWNER);
     const warned: string[] = [];
     const onWarning = (text: string): void => void warned.push(text);
@@ -136,13 +136,13 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
     assert.equal(Buffer.from(stdout.head).toString(), "a\n");
   });
 
-  test("full access is refused with its reason", async () => {
+  test("full access is refused with the reason", async () => {
     await using place = await ownedRepository(OWNER);
     const opening = boxOn(boxes(), place, { mode: "danger-full-access" });
     await assert.rejects(opening, /no box with full access on Podman: its network/);
   });
 
-  test("doctor's lines name the engine and its version", async () => {
+  test("doctor names the engine and its version", async () => {
     assert.ok(held.podman);
     const [first] = await engineHealth(held.podman.engine);
     assert.equal(first?.state, "ok");

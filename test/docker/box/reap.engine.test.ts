@@ -38,27 +38,31 @@ test("only boxes of this user whose owner is gone are removed", { skip }, async 
   assert.deepEqual(await leftOf(OTHER), [foreign]);
 });
 
-test("a killed owner's box, volume and folder go together; a living one's stay", { skip }, async () => {
-  await using place = await scratch();
-  await using _ = cleared(UID);
-  await using run = await sleeper();
-  const [state, own] = [place.at("state"), await thisProcess()];
-  const one = { uid: UID, owner: run.owner, session: "one" };
-  const two = { uid: UID, owner: own, session: "two" };
-  const gone = [await realBox(one), await realVolume(one)];
-  const stays = [await realBox(two), await realVolume(two)];
-  await makeBoxFolder(state, "one", run.owner);
-  await makeBoxFolder(state, "two", own);
-  const request = { uid: UID, stateDir: state };
-  assert.deepEqual((await reap(engine, request)).containers, []);
-  await run.kill();
-  const { containers, volumes, folders, failed } = await reap(engine, request);
-  assert.deepEqual([[...containers, ...volumes], folders, failed], [gone, ["one"], []]);
-  assert.deepEqual(await leftOf(UID), stays.toSorted());
-  assert.deepEqual(await readdir(place.at("state/boxes")), ["two"]);
-});
+test(
+  "the box, volume and folder of a killed owner are removed together, and a living owner's stay",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    await using _ = cleared(UID);
+    await using run = await sleeper();
+    const [state, own] = [place.at("state"), await thisProcess()];
+    const one = { uid: UID, owner: run.owner, session: "one" };
+    const two = { uid: UID, owner: own, session: "two" };
+    const gone = [await realBox(one), await realVolume(one)];
+    const stays = [await realBox(two), await realVolume(two)];
+    await makeBoxFolder(state, "one", run.owner);
+    await makeBoxFolder(state, "two", own);
+    const request = { uid: UID, stateDir: state };
+    assert.deepEqual((await reap(engine, request)).containers, []);
+    await run.kill();
+    const { containers, volumes, folders, failed } = await reap(engine, request);
+    assert.deepEqual([[...containers, ...volumes], folders, failed], [gone, ["one"], []]);
+    assert.deepEqual(await leftOf(UID), stays.toSorted());
+    assert.deepEqual(await readdir(place.at("state/boxes")), ["two"]);
+  },
+);
 
-test("what a remaining box still uses stays, whoever made it", { skip }, async () => {
+test("what a remaining box still uses stays, whoever created it", { skip }, async () => {
   await using place = await scratch();
   await using _ = cleared(UID);
   const [own, dead] = [await thisProcess(), await deadOwner()];
@@ -69,7 +73,7 @@ test("what a remaining box still uses stays, whoever made it", { skip }, async (
   assert.deepEqual([volumes, folders], [[], []]);
 });
 
-test("two starts that reap at once both go on, and nothing is left", { skip }, async () => {
+test("two starts that reap at the same time both succeed, and nothing is left", { skip }, async () => {
   await using place = await scratch();
   await using _ = cleared(UID);
   const dead = await deadOwner();
@@ -83,7 +87,7 @@ test("two starts that reap at once both go on, and nothing is left", { skip }, a
   assert.deepEqual(await leftOf(UID), []);
 });
 
-test("a volume that is in use by another container is reported, and fails nothing", { skip }, async () => {
+test("a volume in use by another container is reported without a failure", { skip }, async () => {
   await using place = await scratch();
   await using _ = cleared(UID, OTHER);
   const dead = await deadOwner();
@@ -98,7 +102,7 @@ test("a volume that is in use by another container is reported, and fails nothin
   await user.remove();
 });
 
-test("a box is listed with its owner, and says how much memory it uses", { skip }, async () => {
+test("a box is listed with its owner and its memory use", { skip }, async () => {
   await using _ = cleared(UID);
   const [own, dead] = [await thisProcess(), await deadOwner()];
   const id = await realBox({ uid: UID, owner: own, workspace: "/a b" });
@@ -120,20 +124,16 @@ test("a box is listed with its owner, and says how much memory it uses", { skip 
   assert.ok((memory.get(id) ?? 0) > 0, "a sleeping process uses some");
 });
 
-test(
-  "the teardown removes a user's boxes and volumes, living or dead, and nobody else's",
-  { skip },
-  async () => {
-    await using _ = cleared(UID, OTHER);
-    const own = await thisProcess();
-    for (const uid of [UID, OTHER]) await realVolume({ uid, owner: own });
-    await realBox({ uid: UID, owner: own });
-    assert.equal(await removeBoxes(engine, UID), 1);
-    assert.deepEqual([(await leftOf(UID)).length, (await leftOf(OTHER)).length], [0, 1]);
-  },
-);
+test("the teardown removes all boxes and volumes of a user, and nobody else's", { skip }, async () => {
+  await using _ = cleared(UID, OTHER);
+  const own = await thisProcess();
+  for (const uid of [UID, OTHER]) await realVolume({ uid, owner: own });
+  await realBox({ uid: UID, owner: own });
+  assert.equal(await removeBoxes(engine, UID), 1);
+  assert.deepEqual([(await leftOf(UID)).length, (await leftOf(OTHER)).length], [0, 1]);
+});
 
-test("what another machine has on the engine is neither listed nor torn down", { skip }, async () => {
+test("boxes of another machine on the same engine are neither listed nor removed", { skip }, async () => {
   await using _ = cleared(UID);
   const boot = "11111111-2222-3333-4444-555555555555";
   const owner = { ...(await thisProcess()), boot, machine: "0123456789abcdef" };

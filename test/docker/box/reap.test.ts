@@ -93,7 +93,7 @@ const reaped = async (boxes: readonly Thing[], volumes: readonly Thing[] = []): 
 
 const dead: Owner = { pid: 1, start: "1", boot: "an-earlier-boot" };
 
-test("one look at containers and one at volumes, by label, and nothing more", { skip }, async () => {
+test("reaping asks once for containers and once for volumes, by label", { skip }, async () => {
   await using place = await scratch();
   const own = await thisProcess();
   const living = { id: "a", labels: labels("s", own) };
@@ -103,7 +103,7 @@ test("one look at containers and one at volumes, by label, and nothing more", { 
 });
 
 test(
-  "one that is gone meanwhile, or going, is no failure; any other refusal is told, and the rest goes",
+  "a container that is gone or being removed is not a failure, and any other refusal is reported while the rest is removed",
   { skip },
   async () => {
     const boxes = [
@@ -124,7 +124,7 @@ test(
   },
 );
 
-test("an engine that does not filter makes nobody else's things ours", { skip }, async () => {
+test("other users' things are never removed, even if the engine ignores the filter", { skip }, async () => {
   const foreign = { ...labels("1", dead), "dev.harness.uid": "1" };
   const things = [
     { id: "x", labels: foreign },
@@ -133,7 +133,7 @@ test("an engine that does not filter makes nobody else's things ours", { skip },
   assert.deepEqual(await reaped(things, things), { containers: [], volumes: [], failed: [] });
 });
 
-test("what does not say whose it is goes only when it is old", { skip }, async () => {
+test("things without an owner are removed only when they are old", { skip }, async () => {
   const unowned = ownerLabels(UID);
   const things = [
     { id: "young", labels: unowned, age: 600 },
@@ -142,32 +142,28 @@ test("what does not say whose it is goes only when it is old", { skip }, async (
   assert.deepEqual(await reaped(things, things), { containers: ["old"], volumes: ["old"], failed: [] });
 });
 
-test(
-  "a box that its owner froze after it was listed, and then left, waits; its twins do not",
-  { skip },
-  async () => {
-    await using place = await scratch();
-    const boxes = [
-      { id: "frozen-since", states: ["running", "paused"] },
-      { id: "frozen-before", states: ["paused"] },
-      { id: "never-frozen", states: ["running"] },
-      { id: "thawed-since", states: ["paused", "running"] },
-      { id: "out-of-time", states: ["running", "paused"] },
-      { id: "not-asked-about", states: ["running", "paused"] },
-    ].map((box) => ({ ...box, labels: labels(box.id, dead, place.path) }));
-    for (const { id } of boxes.slice(0, -1)) {
-      const expires = id === "out-of-time" ? 1 : Date.now() + 3_600_000;
-      await writeParked(place.path, { session: id, expires, owner: dead }, "");
-    }
-    const { engine } = fakeEngine(boxes, []);
-    const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
-    assert.deepEqual(containers, ["never-frozen", "thawed-since", "out-of-time", "not-asked-about"]);
-    assert.deepEqual(failed, []);
-  },
-);
+test("a box frozen by its owner after the listing is kept", { skip }, async () => {
+  await using place = await scratch();
+  const boxes = [
+    { id: "frozen-since", states: ["running", "paused"] },
+    { id: "frozen-before", states: ["paused"] },
+    { id: "never-frozen", states: ["running"] },
+    { id: "thawed-since", states: ["paused", "running"] },
+    { id: "out-of-time", states: ["running", "paused"] },
+    { id: "not-asked-about", states: ["running", "paused"] },
+  ].map((box) => ({ ...box, labels: labels(box.id, dead, place.path) }));
+  for (const { id } of boxes.slice(0, -1)) {
+    const expires = id === "out-of-time" ? 1 : Date.now() + 3_600_000;
+    await writeParked(place.path, { session: id, expires, owner: dead }, "");
+  }
+  const { engine } = fakeEngine(boxes, []);
+  const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
+  assert.deepEqual(containers, ["never-frozen", "thawed-since", "out-of-time", "not-asked-about"]);
+  assert.deepEqual(failed, []);
+});
 
 test(
-  "a box that is parked once more while it is looked at waits; the twin of a process that was killed does not",
+  "a box parked again during the check is kept, and one whose owner was killed is removed",
   { skip },
   async () => {
     await using place = await scratch();
@@ -191,7 +187,7 @@ test(
   },
 );
 
-test("what another start is removing is waited for, and nothing else is", { skip }, async () => {
+test("only containers that another start is removing are waited for", { skip }, async () => {
   await using place = await scratch();
   const going = {
     id: "going",

@@ -56,18 +56,14 @@ async function cargoIn(
   return { said: Buffer.from(stdout.head).toString(), warned };
 }
 
-test("cargo in a box is told of the user's sources in the environment's own cache", { skip }, async () => {
+test("cargo in a box gets the user's sources in the environment's own cache", { skip }, async () => {
   assert.deepEqual(await cargoIn("state"), { said: `${SOURCES}there\n`, warned: [] });
 });
 
-test(
-  "where that cache can only be read it is said, with the reason, and the box works all the same",
-  { skip },
-  async () => {
-    // No layer can lie over a volume whose path, or that of the layer, has a comma in it.
-    const { said, warned } = await cargoIn("state,of,commas");
-    assert.match(said, /config\.toml: No such file.*\nthere\n$/);
-    assert.equal(warned.length, 1, warned.join("\n"));
-    assert.match(warned[0] ?? "", /^cargo in the box does not use your own sources: .*EROFS/);
-  },
-);
+test("a read-only cache is reported with the reason, and the box works otherwise", { skip }, async () => {
+  // No layer can lie over a volume whose path, or that of the layer, has a comma in it.
+  const { said, warned } = await cargoIn("state,of,commas");
+  assert.match(said, /config\.toml: No such file.*\nthere\n$/);
+  assert.equal(warned.length, 1, warned.join("\n"));
+  assert.match(warned[0] ?? "", /^cargo in the box does not use your own sources: .*EROFS/);
+});

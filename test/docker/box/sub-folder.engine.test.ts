@@ -91,7 +91,7 @@ describe("in every mode and isolation", () => {
     { isolation: "overlay" },
   ] as const)
     test(
-      `git works, and above nothing is written: ${JSON.stringify(wanted)}`,
+      `git works, and nothing above the workspace is written: ${JSON.stringify(wanted)}`,
       {
         skip: cannot || ("isolation" in wanted && noOverlay),
       },
@@ -138,7 +138,7 @@ describe("in every mode and isolation", () => {
     );
 });
 
-test("what a command met above is told as blocked", { skip: cannot }, async () => {
+test("a refused write above the workspace is reported as blocked", { skip: cannot }, async () => {
   await using place = await project();
   await using open = await opened(place);
   const request = { words: ["touch", "../../x"], timeoutMs: 60_000, keep: { head: 4096, tail: 0 } };
@@ -146,7 +146,7 @@ test("what a command met above is told as blocked", { skip: cannot }, async () =
   assert.deepEqual([cause, blocked], ["filesystem", [place.at("r/x")]]);
 });
 
-test("commits are made at the top, and told for the folder", { skip: cannot }, async () => {
+test("commits are made at the repository's top and reported for the folder", { skip: cannot }, async () => {
   await using place = await project({ "r/.git/hooks/pre-commit": "#!/bin/sh\ntouch ran\n" });
   await using open = await opened(place);
   const { sh, box } = open;
@@ -173,7 +173,7 @@ test("commits are made at the top, and told for the folder", { skip: cannot }, a
 });
 
 test(
-  "what somebody else has staged or changed elsewhere is no change of the box's",
+  "files that others staged or changed elsewhere are not changes of the box",
   { skip: cannot },
   async () => {
     await using place = await project();
@@ -192,17 +192,21 @@ test(
   },
 );
 
-test("a pointer that the box wrote reaches no repository beside it", { skip: cannot }, async () => {
-  await using place = await project();
-  repository(place.at("r/packages/two/nested"));
-  own(place);
-  const heads = (): string => git(place.at("r/packages/two/nested"), "rev-list", "--all");
-  const before = heads();
-  await using open = await opened(place);
-  const line = `mkdir x; echo "gitdir: ../../two/nested/.git" >x/.git; cd x && echo 1 >f && git add f && ${COMMIT} -m evil; cd ..; echo "gitdir: ../two/nested/.git" >.git; ${COMMIT} --allow-empty -m evil`;
-  assert.notEqual((await open.sh(line))[0], 0);
-  assert.equal(heads(), before);
-});
+test(
+  "a git pointer written by the box does not reach a repository outside the workspace",
+  { skip: cannot },
+  async () => {
+    await using place = await project();
+    repository(place.at("r/packages/two/nested"));
+    own(place);
+    const heads = (): string => git(place.at("r/packages/two/nested"), "rev-list", "--all");
+    const before = heads();
+    await using open = await opened(place);
+    const line = `mkdir x; echo "gitdir: ../../two/nested/.git" >x/.git; cd x && echo 1 >f && git add f && ${COMMIT} -m evil; cd ..; echo "gitdir: ../two/nested/.git" >.git; ${COMMIT} --allow-empty -m evil`;
+    assert.notEqual((await open.sh(line))[0], 0);
+    assert.equal(heads(), before);
+  },
+);
 
 describe("other forms of a repository", () => {
   test("a linked worktree", { skip: cannot }, async () => {
@@ -247,7 +251,7 @@ describe("other forms of a repository", () => {
     assert.notEqual((await open.sh(`cat ${place.at("r/README.md")}`))[0], 0);
   });
 
-  test("a folder with a repository of its own is its own top", { skip: cannot }, async () => {
+  test("a folder with its own repository is its own top", { skip: cannot }, async () => {
     await using place = await project();
     repository(place.at("r/packages/one/own"));
     own(place);
@@ -257,7 +261,7 @@ describe("other forms of a repository", () => {
   });
 });
 
-test("a copy says that it has no git", { skip: cannot }, async () => {
+test("a copy reports that git does not work in it", { skip: cannot }, async () => {
   await using place = await project();
   await using open = await opened(place, { isolation: "copy" });
   const why = `the repository ${place.at("r")} lies above the workspace and is not copied`;
@@ -267,7 +271,7 @@ test("a copy says that it has no git", { skip: cannot }, async () => {
 });
 
 test(
-  "the top of somebody else, and a home, are not mounted, and that is told",
+  "a top folder that belongs to somebody else or is a home is not mounted, with a warning",
   { skip: cannot },
   async () => {
     await using place = await project();
@@ -289,24 +293,20 @@ test(
   },
 );
 
-test(
-  "a socket above is covered; what listens inside the workspace's box is not",
-  { skip: cannot },
-  async () => {
-    await using place = await project();
-    const server = await listening(place.at("r/s"));
-    await chmod(place.at("r/s"), 0o777);
-    own(place);
-    try {
-      await using open = await opened(place);
-      assert.match((await open.sh(ask("../../s")))[1], /^(?:EACCES|ECONNREFUSED)\n$/);
-      const own = `node -e 'require("net").createServer().listen("/tmp/s", () => setTimeout(process.exit, 3000))' & sleep 1; ${ask("/tmp/s")}`;
-      assert.deepEqual(await open.sh(own), [0, "REACHED\n"]);
-    } finally {
-      server.close();
-    }
-  },
-);
+test("a socket above the workspace is covered, and one inside the box is not", { skip: cannot }, async () => {
+  await using place = await project();
+  const server = await listening(place.at("r/s"));
+  await chmod(place.at("r/s"), 0o777);
+  own(place);
+  try {
+    await using open = await opened(place);
+    assert.match((await open.sh(ask("../../s")))[1], /^(?:EACCES|ECONNREFUSED)\n$/);
+    const own = `node -e 'require("net").createServer().listen("/tmp/s", () => setTimeout(process.exit, 3000))' & sleep 1; ${ask("/tmp/s")}`;
+    assert.deepEqual(await open.sh(own), [0, "REACHED\n"]);
+  } finally {
+    server.close();
+  }
+});
 
 async function listening(file: string): Promise<Server> {
   const server = createServer((caller) => caller.end("SECRET")).listen(path.relative(process.cwd(), file));
@@ -315,7 +315,7 @@ async function listening(file: string): Promise<Server> {
 }
 
 test(
-  "two folders of one repository are worked in at a time, the top and one of them are not",
+  "two folders of one repository can be used at the same time, the top and one of them cannot",
   { skip: cannot },
   async () => {
     await using place = await project();
@@ -328,7 +328,7 @@ test(
   },
 );
 
-test("what git at the top obeys in the folder is protected there", { skip: cannot }, async () => {
+test("files in the folder that git at the top executes are protected there", { skip: cannot }, async () => {
   await using place = await project({ "r/packages/one/hooks/pre-commit": "#!/bin/sh\n" });
   git(place.at("r"), "config", "core.hooksPath", "packages/one/hooks");
   own(place);

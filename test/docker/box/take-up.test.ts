@@ -62,7 +62,7 @@ for (const [name, expires] of [
   ["whose time is over", 1],
   ["that may still wait", Date.now() + 60_000],
 ] as const)
-  test(`a box ${name} and that somebody else has taken up is not removed`, { skip }, async () => {
+  test(`a box ${name} and that another process has taken up is not removed`, { skip }, async () => {
     await using place = await scratch();
     const standing = await parked(place, expires);
     const { engine, asked } = counting();
@@ -73,7 +73,7 @@ for (const [name, expires] of [
     assert.equal(asked(), 0);
   });
 
-test("one whose time is over is removed, and nothing says that anybody has it", { skip }, async () => {
+test("an expired box is removed, and its claim too", { skip }, async () => {
   await using place = await scratch();
   const { engine, asked } = counting();
   const taken = await takeUp(await parked(place, 1), await taking(place, engine));
@@ -86,7 +86,7 @@ test("one whose time is over is removed, and nothing says that anybody has it", 
   assert.deepEqual([asked(), await standings(place.path)], [3, []]);
 });
 
-test("an engine that fails in the middle leaves nobody who is said to have the box", { skip }, async () => {
+test("an engine failure halfway leaves no claim on the box", { skip }, async () => {
   await using place = await scratch();
   const standing = await parked(place, Date.now() + 60_000);
   await assert.rejects(takeUp(standing, await taking(place, counting(true).engine)), /connection was cut/);

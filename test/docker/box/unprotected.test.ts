@@ -6,7 +6,7 @@ import { git, noGit, repository } from "../../boxes/workspace/repository.ts";
 import { protectOutside } from "../../../src/boxes/workspace/protection.ts";
 
 test(
-  "of a linked worktree only its repository is protected, and a copy does not have it",
+  "for a linked worktree only its repository is protected, and a copy is without it",
   { skip: noGit },
   async () => {
     await using place = await scratch();
@@ -26,7 +26,7 @@ test(
 );
 
 test(
-  "a repository of the workspace's own, and none at all, need nothing; a forged pointer is not followed",
+  "a workspace with its own or no repository needs nothing, and a forged pointer is not followed",
   { skip: noGit },
   async () => {
     await using place = await scratch({ "plain/file": "", "forged/.git": "gitdir: /etc\n" });

@@ -60,7 +60,7 @@ async function prepared(): Promise<Scratch> {
 const LINE = "rm b; mkdir -p x/y; echo >x/y/z; chmod 0 x; echo 2 >a/file";
 
 test(
-  "an ordinary user's overlay leaves nothing, whatever was deleted or locked in it",
+  "an ordinary user's overlay leaves nothing behind, whatever was deleted or locked in it",
   { skip },
   async () => {
     await using place = await prepared();
@@ -80,7 +80,7 @@ async function boxIsGone(workspace: string): Promise<void> {
   assert.deepEqual(await standingBoxes(label), []);
 }
 
-test("after a kill the next start removes the layer, as nothing keeps it", { skip }, async () => {
+test("after a kill the next start removes a layer that is not kept", { skip }, async () => {
   await using place = await prepared();
   const layers = (): Promise<string[]> => readdir(place.at("state/harness/boxes"));
   await asUser(place, `${LINE}; touch begun; sleep 20`, "/begun");

@@ -23,7 +23,7 @@ const REQUEST: NetworkRequest = {
 
 const at = (host: string): Engine => ({ endpoint: { host } }) as unknown as Engine;
 
-test("only an engine that is reached by a socket mounts the folder of a network", async () => {
+test("the folder of a network is mounted only for an engine reached by a socket", async () => {
   await using place = await scratch();
   const mounted = await networkPlace(at("unix:///run/docker.sock"), place.path, "0123456789abcdef");
   assert.deepEqual(mounted, { folder: networkFolder(place.path, "0123456789abcdef") });
@@ -33,7 +33,7 @@ test("only an engine that is reached by a socket mounts the folder of a network"
   }
 });
 
-test("what a run that is gone has left of a network that is not mounted goes with the next one", async () => {
+test("what a dead run left of an unmounted network is removed by the next one", async () => {
   await using place = await scratch();
   const far = await networkPlace(at("ssh://me@build.test"), place.path, "0123456789abcdef");
   const { opened } = await openNetwork({ ...REQUEST, grants: [] }, { folder: far.folder, owner: OWNER });
@@ -54,7 +54,7 @@ process.umask(0o077);
 
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
-test("its folder has the socket and what tools need, for others to pass through and nobody to write", async () => {
+test("its folder has the socket and the files of tools, passable for others and writable for nobody", async () => {
   await using place = await scratch();
   const folder = networkFolder(place.path, "0123456789abcdef");
   const { opened } = await openNetwork(REQUEST, { folder, owner: OWNER });
@@ -76,7 +76,7 @@ test("its folder has the socket and what tools need, for others to pass through 
   assert.equal(await reopenNetwork(folder, REQUEST), undefined);
 });
 
-test("without a grant there is no proxy, until one is added; it goes with what brought it", async () => {
+test("without a grant there is no proxy until one is added, and it goes with its last grant", async () => {
   await using place = await scratch();
   const folder = networkFolder(place.path, "0123456789abcdef");
   const { opened } = await openNetwork({ ...REQUEST, grants: [] }, { folder, owner: OWNER });
@@ -92,7 +92,7 @@ test("without a grant there is no proxy, until one is added; it goes with what b
   assert.equal(existsSync(path.dirname(folder)), false);
 });
 
-test("trust that cannot be had leaves nothing behind", async () => {
+test("trust that cannot be loaded leaves nothing behind", async () => {
   await using place = await scratch();
   const folder = networkFolder(place.path, "0123456789abcdef");
   const broken = { ...REQUEST, trust: () => Promise.reject(new Error("no such file")) };
@@ -113,7 +113,7 @@ const LINE: Connection = {
   down: 0,
 };
 
-test("of a flood each host stands once, and no more than fifty of them", () => {
+test("each host is listed once, and at most fifty of them", () => {
   const many = Array.from({ length: 300 }, (_, each) => ({ ...LINE, host: `h${each % 100}.test` }));
   const lines = [{ ...LINE, at: 99 }, { ...LINE, verdict: "allowed" as const }, ...many, LINE, LINE];
   const found = blockedSince({ connections: () => lines }, 100);
@@ -124,7 +124,7 @@ test("of a flood each host stands once, and no more than fifty of them", () => {
   ]);
 });
 
-test("settings of tools stand in its folder, those of a later grant too", async () => {
+test("settings of tools are written to its folder, including those of a later grant", async () => {
   await using place = await scratch();
   const folder = networkFolder(place.path, "0123456789abcdef");
   const files = { "maven/logging/x.properties": "a" };

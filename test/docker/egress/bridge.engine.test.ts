@@ -65,7 +65,7 @@ const BRIDGE = "grep -lax bridge /proc/[0-9]*/comm | cut -d/ -f3";
 
 const hello = async (real: Real): Promise<void> => assert.equal((await sh(real, GET)).out, "hello\n");
 
-test("it is no process of a call: nothing is counted, and nothing of it is left over", { skip }, async () => {
+test("it is not counted as a process of a call, and never left over", { skip }, async () => {
   await using real = await granting();
   await using plain = await realBox();
   const [one, other] = [await sh(real, "sleep 0.3"), await sh(plain, "sleep 0.3")];
@@ -74,7 +74,7 @@ test("it is no process of a call: nothing is counted, and nothing of it is left 
   await hello(real);
 });
 
-test("it outlives calls that leave processes, alone and beside others", { skip }, async () => {
+test("it survives calls that leave processes behind", { skip }, async () => {
   await using real = await granting();
   const LEAVES = "(setsid sleep 100 & sleep 100 &) ; echo done";
   const left = await sh(real, LEAVES);
@@ -89,7 +89,7 @@ test("it outlives calls that leave processes, alone and beside others", { skip }
   await hello(real);
 });
 
-test("killed or stopped by a command it comes back, not as fast as it is killed", { skip }, async () => {
+test("killed or stopped by a command it is restarted, with pauses", { skip }, async () => {
   await using real = await granting();
   const [first] = (await sh(real, BRIDGE)).out.trim().split("\n");
   for (const signal of ["KILL", "STOP", "TERM"]) {
@@ -105,7 +105,7 @@ test("killed or stopped by a command it comes back, not as fast as it is killed"
   await hello(real);
 });
 
-test("its port is taken by nobody while it is away, and what comes meanwhile waits", { skip }, async () => {
+test("its port stays reserved while it restarts, and connections wait", { skip }, async () => {
   await using real = await granting();
   const line = `for i in 1 2 3 4 5; do pkill -KILL -x bridge; sleep 0.05; done
 python3 - <<'END'
@@ -131,7 +131,7 @@ for s in many:
     good += got.startswith(b"HTTP/1.1 200") and got.endswith(b"late\\n")
 print(good)`;
 
-test("a thousand tunnels at a time, each with its own answer", { skip }, async () => {
+test("a thousand simultaneous tunnels each get their own answer", { skip }, async () => {
   await using real = await granting();
   const request = { words: ["python3", "-c", TUNNELS], timeoutMs: 60_000, keep: { head: 4096, tail: 0 } };
   const running = real.box.exec(request, AbortSignal.timeout(60_000));
@@ -147,7 +147,7 @@ const assertNone = ({ stdout, stderr }: ExecResult): never => {
 };
 
 test(
-  "many bytes come whole, also where the reader is slow and the other side has said all",
+  "large amounts of data arrive complete, also with a slow reader and after the other side has finished",
   { skip },
   async () => {
     await using real = await granting();
@@ -159,12 +159,9 @@ test(
   },
 );
 
-test(
-  "idle with open tunnels it does not run: a reader that has gone, a writer that waits",
-  { skip },
-  async () => {
-    await using real = await granting();
-    const line = `python3 - <<'END'
+test("with idle tunnels it uses no processor time", { skip }, async () => {
+  await using real = await granting();
+  const line = `python3 - <<'END'
 import socket, time
 def ask(path):
     s = socket.create_connection(("127.0.0.1", 3128))
@@ -176,33 +173,28 @@ pid = [p for p in __import__("os").listdir("/proc") if p.isdigit() and __import_
 ticks = lambda: sum(map(int, __import__("builtins").open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[11:13]))
 before = ticks(); time.sleep(1.5); print(ticks() - before)
 END`;
-    const { out } = await sh(real, line);
-    release();
-    assert.ok(Number(out) <= 5, `${out} ticks of a hundredth in one and a half seconds`);
-  },
-);
+  const { out } = await sh(real, line);
+  release();
+  assert.ok(Number(out) <= 5, `${out} ticks of a hundredth in one and a half seconds`);
+});
+
+test("a box that ends with open tunnels leaves no container, process or folder", { skip }, async () => {
+  const real = await granting();
+  const { workspace } = real.box;
+  const { HostConfig } = await engine.api.getContainer(await real.container()).inspect();
+  const source = HostConfig.Mounts?.find(({ Target }) => Target === "/run/harness")?.Source ?? "";
+  assert.ok(existsSync(path.join(source, "egress.sock")));
+  const running = sh(real, "curl -sS http://plain.test/held/end").catch(() => undefined);
+  while (held.length === 0) await once(server, "request");
+  await real[Symbol.asyncDispose]();
+  await running;
+  release();
+  assert.deepEqual(await boxesOver(workspace), []);
+  assert.equal(existsSync(path.dirname(source)), false);
+});
 
 test(
-  "the box ends with tunnels open: no container, no process, no folder of it is left",
-  { skip },
-  async () => {
-    const real = await granting();
-    const { workspace } = real.box;
-    const { HostConfig } = await engine.api.getContainer(await real.container()).inspect();
-    const source = HostConfig.Mounts?.find(({ Target }) => Target === "/run/harness")?.Source ?? "";
-    assert.ok(existsSync(path.join(source, "egress.sock")));
-    const running = sh(real, "curl -sS http://plain.test/held/end").catch(() => undefined);
-    while (held.length === 0) await once(server, "request");
-    await real[Symbol.asyncDispose]();
-    await running;
-    release();
-    assert.deepEqual(await boxesOver(workspace), []);
-    assert.equal(existsSync(path.dirname(source)), false);
-  },
-);
-
-test(
-  "over an overlay and over a copy, too; with full access there is a network anyway",
+  "it works over an overlay and a copy, and with full access there is a network anyway",
   { skip },
   async () => {
     for (const isolation of ["overlay", "copy"] as const) {

@@ -5,7 +5,7 @@ import { EgressLedger } from "../../../src/docker/egress/egress-ledger.ts";
 
 const ASKED = { host: "example.org", port: 443, method: null };
 
-test("a connection that is open is in the ledger with what has passed, and told of when it ends, once", () => {
+test("an open connection is in the ledger with its byte counts, and is reported once when it ends", () => {
   const told: Connection[] = [];
   const ledger = new EgressLedger((line) => void told.push(line));
   const line = ledger.allowed(ASKED);
@@ -21,7 +21,7 @@ test("a connection that is open is in the ledger with what has passed, and told 
   assert.deepEqual(ledger.read(), { connections: told, dropped: 0 });
 });
 
-test("of a flood the first and the last lines stay, and the rest are counted", () => {
+test("of many connections the first and the last are kept, and the rest are counted", () => {
   let told = 0;
   const ledger = new EgressLedger(() => (told += 1));
   for (let at = 0; at < 20_000; at += 1)
@@ -34,7 +34,7 @@ test("of a flood the first and the last lines stay, and the rest are counted", (
   assert.ok(["h0.test", "h499.test", "h19999.test", "example.org"].every((host) => hosts.has(host)));
 });
 
-test("what a box says of itself is one bounded line that no terminal obeys", () => {
+test("what a box says is one bounded line without control characters", () => {
   const ledger = new EgressLedger(() => undefined);
   ledger.denied(
     { host: `\u001b[2J\n${"a".repeat(5000)}`, port: 1, method: "\u202eTEG" },

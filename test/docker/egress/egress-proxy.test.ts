@@ -22,7 +22,7 @@ const GRANTS = [granted("example.org")];
 const get = (host: string, named = host): string =>
   `GET http://${host}/a?b=c HTTP/1.1\r\nHost: ${named}\r\nConnection: close\r\n\r\n`;
 
-test("a granted host is reached over http, by the address that was judged", async () => {
+test("a granted host is reached over http by the address that was judged", async () => {
   await using server = await stub(answering(httpAnswer("hello", "X-A: b\r\nConnection: close\r\n")));
   await using way = await egress(server.port, { grants: GRANTS });
   const answer = await exchange(way.proxy.socket, get("example.org"));
@@ -46,7 +46,7 @@ test("a granted host is reached over http, by the address that was judged", asyn
   );
 });
 
-test("a host that is not granted is not even resolved, and the answer says what would grant it", async () => {
+test("a host that is not granted is not resolved, and the answer says what would grant it", async () => {
   await using server = await stub(answering(httpAnswer("hello")));
   await using way = await egress(server.port, { grants: GRANTS });
   const answer = await exchange(way.proxy.socket, get("other.example.org"));
@@ -70,7 +70,7 @@ test("a host that is not granted is not even resolved, and the answer says what 
   assert.match(await exchange(way.proxy.socket, get("other.example.org")), /^HTTP\/1\.1 200 /);
 });
 
-test("a grant that is taken back counts no more, and ends the tunnels that only it let through", async () => {
+test("a withdrawn grant is no longer valid and ends the tunnels that depended on it", async () => {
   await using server = await stub((socket) => socket.on("data", () => socket.write("pong")));
   await using way = await egress(server.port, { grants: GRANTS });
   const hello = async (host: string) => {
@@ -94,14 +94,14 @@ test("a grant that is taken back counts no more, and ends the tunnels that only 
   stays.destroy();
 });
 
-test("no grants are no network", async () => {
+test("without grants there is no network", async () => {
   await using server = await stub(answering(httpAnswer("hello")));
   await using way = await egress(server.port, {});
   assert.match(await exchange(way.proxy.socket, get("example.org")), /^HTTP\/1\.1 403 /);
   assert.equal(server.connections(), 0);
 });
 
-test("a tunnel passes the client's hello and what follows on untouched", async () => {
+test("a tunnel passes the client hello and later data unchanged", async () => {
   await using server = await stub((socket) => socket.on("data", () => socket.write("pong")));
   await using way = await egress(server.port, { grants: GRANTS });
   const hello = await clientHello({ servername: "example.org" });
@@ -128,7 +128,7 @@ for (const [what, said, rule] of [
   ["no name", await clientHello({}), "sni"],
   ["something that is not TLS", Buffer.from("GET / HTTP/1.1\r\n\r\n"), "not-tls"],
 ] as const)
-  test(`a tunnel in which a client says ${what} carries nothing`, async () => {
+  test(`a tunnel whose client sends ${what} carries nothing`, async () => {
     await using server = await stub(answering("secret"));
     await using way = await egress(server.port, { grants: GRANTS });
     const { client } = await connected(way.proxy.socket, "example.org:443");
@@ -143,7 +143,7 @@ for (const [what, said, rule] of [
     client.destroy();
   });
 
-test("a name that leads to a private address is refused, unless its grant is marked so", async () => {
+test("a name that resolves to a private address is refused, unless its grant is marked private", async () => {
   await using server = await stub(answering(httpAnswer("inside")));
   const inside = { resolve: () => Promise.resolve(["10.1.2.3"]) };
   await using closed = await egress(server.port, { ...inside, grants: GRANTS });
@@ -169,13 +169,13 @@ test("a name that leads to a private address is refused, unless its grant is mar
   assert.deepEqual(open.dialled, ["10.1.2.3:80"]);
 });
 
-test("the socket is open to every user, its folder only to pass through", async () => {
+test("the socket is open to every user, and its folder can only be passed through", async () => {
   await using way = await egress(1, {});
   const [socket, folder] = [await stat(way.proxy.socket), await stat(path.dirname(way.proxy.socket))];
   assert.deepEqual([socket.mode & 0o777, folder.mode & 0o777], [0o666, 0o711]);
 });
 
-test("a socket's path that the kernel would cut is refused in words", async () => {
+test("a socket path longer than the kernel allows is refused", async () => {
   await assert.rejects(
     openEgress({ folder: `/tmp/${"a".repeat(100)}`, grants: [] }),
     (thrown) =>

@@ -65,42 +65,38 @@ async function folders(place: Scratch): Promise<readonly string[]> {
 }
 
 for (const isolation of ["copy", "bind"] as const)
-  test(
-    `a box of an engine over a network reaches what was granted and nothing else (${isolation})`,
-    { skip },
-    async () => {
-      await using far = await farPlace();
-      {
-        await using opened = await far.open({ network: far.request(), isolation });
-        const { box, sh } = opened;
-        assert.equal(await sh(`${GET}/hello`), "you are nobody, /hello\n");
-        assert.equal((await folders(far.place)).length, 1);
-        const [id = ""] = await boxesOver(box.workspace);
-        const { HostConfig, NetworkSettings } = await engine.api.getContainer(id).inspect();
-        const mounts = (HostConfig.Mounts ?? []).map(({ Target }) => Target);
-        assert.deepEqual([mounts.includes("/run/harness"), HostConfig.NetworkMode], [false, "none"]);
-        assert.deepEqual(Object.keys(NetworkSettings.Networks), ["none"]);
-        const refused = { words: ["curl", "-sS", "https://other.test/"], timeoutMs: 30_000 };
-        const { blocked_connections: blocked } = await box.exec(
-          { ...refused, keep: { head: 4096, tail: 0 } },
-          AbortSignal.timeout(60_000),
-        );
-        assert.deepEqual(
-          blocked?.map(({ host, rule }) => [host, rule]),
-          [["other.test", "not-granted"]],
-        );
-        assert.equal(await sh(code("curl -sS --noproxy '*' -m 3 https://198.51.100.7/")), "7\n");
-        assert.deepEqual(opened.warnings, []);
-      }
-      assert.deepEqual(
-        far.heard.map(({ host, verdict }) => `${verdict} ${host}`),
-        [`allowed ${HOST}`, "denied other.test"],
+  test(`a box of a remote engine reaches only what was granted (${isolation})`, { skip }, async () => {
+    await using far = await farPlace();
+    {
+      await using opened = await far.open({ network: far.request(), isolation });
+      const { box, sh } = opened;
+      assert.equal(await sh(`${GET}/hello`), "you are nobody, /hello\n");
+      assert.equal((await folders(far.place)).length, 1);
+      const [id = ""] = await boxesOver(box.workspace);
+      const { HostConfig, NetworkSettings } = await engine.api.getContainer(id).inspect();
+      const mounts = (HostConfig.Mounts ?? []).map(({ Target }) => Target);
+      assert.deepEqual([mounts.includes("/run/harness"), HostConfig.NetworkMode], [false, "none"]);
+      assert.deepEqual(Object.keys(NetworkSettings.Networks), ["none"]);
+      const refused = { words: ["curl", "-sS", "https://other.test/"], timeoutMs: 30_000 };
+      const { blocked_connections: blocked } = await box.exec(
+        { ...refused, keep: { head: 4096, tail: 0 } },
+        AbortSignal.timeout(60_000),
       );
-      assert.deepEqual(await folders(far.place), []);
-    },
-  );
+      assert.deepEqual(
+        blocked?.map(({ host, rule }) => [host, rule]),
+        [["other.test", "not-granted"]],
+      );
+      assert.equal(await sh(code("curl -sS --noproxy '*' -m 3 https://198.51.100.7/")), "7\n");
+      assert.deepEqual(opened.warnings, []);
+    }
+    assert.deepEqual(
+      far.heard.map(({ host, verdict }) => `${verdict} ${host}`),
+      [`allowed ${HOST}`, "denied other.test"],
+    );
+    assert.deepEqual(await folders(far.place), []);
+  });
 
-test("a secret is put in on this side, and is in nothing that the engine has", { skip }, async () => {
+test("a secret is inserted on this side and never reaches the engine", { skip }, async () => {
   const SECRET = { name: "TOKEN", placeholder: "PLACEHOLDER-1", value: "the-real-one-7", hosts: [HOST] };
   await using far = await farPlace();
   const grants = [parseGrant(`${HOST}:read:private`)];
@@ -115,7 +111,7 @@ test("a secret is put in on this side, and is in nothing that the engine has", {
 });
 
 test(
-  "a grant in the middle of a run counts until it is taken back; before there is neither way nor word of it",
+  "a grant during a run applies until it is withdrawn, and before it there is no network at all",
   { skip },
   async () => {
     await using far = await farPlace();
@@ -134,7 +130,7 @@ test(
 
 const much = (): Promise<string> => Promise.resolve("x".repeat(400_000));
 
-test("a small box has room for what its tools are told", { skip }, async () => {
+test("a small box has room for the settings of its tools", { skip }, async () => {
   await using far = await farPlace();
   const limits = { memory: 64 * 2 ** 20, cpus: null, pids: 64 };
   await using opened = await far.open({ network: far.request({ trust: much }), limits });
@@ -155,7 +151,7 @@ async function parked(far: Far): Promise<void> {
 }
 
 test(
-  "a frozen box there goes on with another proxy of this side, and its jobs reach what they did",
+  "a frozen remote box continues with a new proxy on this side, and its jobs reach the same hosts",
   { skip },
   async () => {
     await using far = await farPlace();
@@ -179,7 +175,7 @@ test(
   },
 );
 
-test("with nothing granted any more another box goes on there, and says why", { skip }, async () => {
+test("with nothing granted any more a new box continues, with the reason", { skip }, async () => {
   await using far = await farPlace();
   await parked(far);
   await using taken = await far.open({ ...KEPT, takesUp: Date.now() + MINUTE });

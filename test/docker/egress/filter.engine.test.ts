@@ -25,7 +25,7 @@ async function said({ box }: Real, line: string): Promise<string> {
 }
 
 test(
-  "a box reads what it was granted to read, with a secret that it never has",
+  "a box reads what it was granted, using a secret that it never has",
   { skip: skip || noCertificates },
   async () => {
     const heard: IncomingMessage[] = [];
@@ -60,7 +60,7 @@ test(
   },
 );
 
-test("a box goes out through the host's own proxy and never sees its credentials", { skip }, async () => {
+test("a box uses the host's own proxy and never sees its credentials", { skip }, async () => {
   await using proxy = await stub((socket) =>
     socket.once("data", () => socket.end(httpAnswer("by proxy\n", "Connection: close\r\n"))),
   );

@@ -62,7 +62,7 @@ const takeUp = (place: Scratch, network?: NetworkRequest): Promise<Opened> =>
   openBox(place, { ...KEPT, takesUp: Date.now() + MINUTE, ...(network === undefined ? {} : { network }) });
 
 test(
-  "a frozen box goes on with a proxy of the one who takes it up, in the same folder",
+  "a frozen box continues with the proxy of the process that takes it up, in the same folder",
   { skip },
   async () => {
     await using place = await scratch();
@@ -87,7 +87,7 @@ test(
 );
 
 test(
-  "with nothing granted any more, or its folder gone, another box goes on, and says why",
+  "with nothing granted any more or its folder gone, a new box continues with the reason",
   { skip },
   async () => {
     await using place = await scratch();

@@ -17,7 +17,7 @@ const same = (pem: string, ...expected: readonly string[]): void =>
     expected.map((each) => new X509Certificate(each).fingerprint256),
   );
 
-test("what the host's tools trust is one bundle, each certificate once, and no key is in it", async () => {
+test("everything the host's tools trust becomes one bundle, each certificate once and without keys", async () => {
   await using place = await scratch({
     "system.crt": `# a comment\n${A}`,
     "company.pem": `${String(KEY)}${A}${B}`,
@@ -42,7 +42,7 @@ test("what the host's tools trust is one bundle, each certificate once, and no k
   assert.ok(!trust.pem.includes("PRIVATE"));
 });
 
-test("what is named and cannot be used is told, and the rest is there", async () => {
+test("a named certificate file that is unusable is reported, and the rest is used", async () => {
   await using place = await scratch({
     "system.crt": A,
     "empty.pem": "",
@@ -65,7 +65,7 @@ test("what is named and cannot be used is told, and the rest is there", async ()
   );
 });
 
-test("a host without a store has what Node has", async () => {
+test("a host without a store uses Node's certificates", async () => {
   const trust = await readHostTrust({}, []);
   assert.ok((trust.pem.match(/BEGIN CERTIFICATE/g)?.length ?? 0) >= Math.min(rootCertificates.length, 20));
 });

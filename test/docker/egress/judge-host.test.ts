@@ -35,7 +35,7 @@ function ruleOf(
   return isDenial(verdict) ? verdict.rule : "";
 }
 
-test("deny comes before allow, at the edge of a label", () => {
+test("deny takes precedence over allow, and patterns match at label boundaries", () => {
   const grants = [granted("*.example.org"), granted("example.org")];
   assert.equal(ruleOf("a.example.org", grants), "");
   assert.equal(ruleOf("a.example.org", grants, ["a.example.org"]), "denied-host");
@@ -44,7 +44,7 @@ test("deny comes before allow, at the edge of a label", () => {
   assert.equal(ruleOf("example.org", grants, ["*.example.org"]), "");
 });
 
-test("ports are 443 and 80, or those that the grant names", () => {
+test("the ports are 443 and 80, or those that the grant names", () => {
   const [usual, named] = [[granted("example.org")], [granted("example.org", { ports: [8443] })]];
   assert.deepEqual(
     ["example.org:443", "example.org:80", "example.org:8443"].map((text) => ruleOf(text, usual)),
@@ -57,7 +57,7 @@ test("ports are 443 and 80, or those that the grant names", () => {
   assert.equal(ruleOf("example.org:8443", [...usual, ...named]), "");
 });
 
-test("an address is granted by itself alone", () => {
+test("an address is granted only by naming it", () => {
   assert.equal(ruleOf("9.9.9.9", [granted("*.example.org")]), "address-literal");
   assert.equal(ruleOf("9.9.9.9", [granted("*.9.9.9")]), "address-literal");
   assert.equal(ruleOf("0x9.9.9.9", [granted("9.9.9.9")]), "");
@@ -73,19 +73,19 @@ function usable(
   return isDenial(found) ? found.rule : found;
 }
 
-test("only what may be dialled is left of a name's addresses", () => {
+test("of a name's addresses only permitted ones are used", () => {
   assert.deepEqual(usable("example.org", ["10.0.0.1", "9.9.9.9", "::1"]), ["9.9.9.9"]);
   assert.deepEqual(usable("example.org", ["10.0.0.1"]), "private-address");
   assert.deepEqual(usable("example.org", ["10.0.0.1"], { private: true }), ["10.0.0.1"]);
   assert.deepEqual(usable("example.org", []), "address");
 });
 
-test("this host's own address is private, however public it is", () => {
+test("this host's own address counts as private, even if it is public", () => {
   assert.deepEqual(usable("example.org", ["8.8.4.4"]), "private-address");
   assert.deepEqual(usable("example.org", ["8.8.4.4"], { private: true }), ["8.8.4.4"]);
 });
 
-test("loopback and metadata are reached only by a grant that names them", () => {
+test("loopback and metadata addresses are reached only by a grant that names them", () => {
   for (const [address, rule] of [
     ["127.0.0.1", "loopback-address"],
     ["::1", "loopback-address"],
@@ -104,7 +104,7 @@ function literal(text: string, host: string): boolean | string {
   return isDenial(verdict) ? verdict.rule : verdict.literal;
 }
 
-test("a grant names loopback by address or as localhost, not by a name that leads there", () => {
+test("a grant names loopback by address or as localhost, not by a name that resolves to it", () => {
   assert.equal(literal("127.1", "127.0.0.1"), true);
   assert.equal(literal("localhost", "localhost"), true);
   assert.equal(literal("me.localhost.test", "*.localhost.test"), false);
@@ -113,7 +113,7 @@ test("a grant names loopback by address or as localhost, not by a name that lead
 
 const allowed = (method: string, path: string): boolean => isMethodAllowed(READING, method, path);
 
-test("a grant that reads has git's fetch in it and not its push", () => {
+test("a read grant includes git's fetch and not its push", () => {
   assert.ok(allowed("GET", "/any%20thing"));
   assert.ok(allowed("POST", "/team/project.git/git-upload-pack"));
   assert.ok(allowed("POST", "/.team/..project/git-upload-pack"));
@@ -174,7 +174,7 @@ for (const [text, expected] of [
   ["[::ffff:7f00:1]", "127.0.0.1 443 address"],
   ["[0:0:0:0:0:ffff:7f00:0001]", "127.0.0.1 443 address"],
 ] as const)
-  test(`${JSON.stringify(text)} is read as ${expected}`, () => {
+  test(`${JSON.stringify(text)} is parsed as ${expected}`, () => {
     assert.equal(read(text), expected);
   });
 
@@ -240,19 +240,19 @@ for (const text of [
     assert.equal(read(text), null);
   });
 
-test("a port has to be there where none is the usual one", () => {
+test("a port is required where there is no default", () => {
   assert.equal(read("example.org", null), null);
   assert.equal(read("example.org:443", null), "example.org 443");
 });
 
-test("the longest name is read, one that is longer is not", () => {
+test("the longest valid name is accepted, and a longer one is not", () => {
   const longest = `${LONG}${"b".repeat(9)}`;
   assert.equal(longest.length, 253);
   assert.equal(read(longest), `${longest} 443`);
   assert.equal(read(`${longest}b`), null);
 });
 
-test("whatever is read is read as itself again, and holds nothing that a header or a log could trip over", () => {
+test("any parsed authority parses to itself again, and contains nothing unsafe for a header or a log", () => {
   const part = fc.oneof(
     fc.domain(),
     fc.ipV4Extended(),
@@ -274,7 +274,7 @@ test("whatever is read is read as itself again, and holds nothing that a header 
   );
 });
 
-test("every spelling of an IPv4 address is read as that address", () => {
+test("every spelling of an IPv4 address is parsed as that address", () => {
   const bytes = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 });
   const radix = fc.constantFrom<(byte: number) => string>(
     String,
@@ -314,7 +314,7 @@ for (const [kind, addresses] of Object.entries(CASES))
       assert.equal(addressClass(address), kind);
     });
 
-test("a v4 address is of its kind in every form of v6 that leads to it", () => {
+test("an IPv4 address has the same class in every IPv6 form that embeds it", () => {
   const closed = fc.constantFrom("127.0.0.1", "10.9.8.7", "169.254.169.254", "192.168.0.1", "224.0.0.9");
   const forms = fc.constantFrom<(address: string) => string>(
     (address) => `::ffff:${address}`,
@@ -341,7 +341,7 @@ const inverted = (address: string): string =>
     .map((byte) => 255 - Number(byte))
     .join(".");
 
-test("this host's own addresses are known in every spelling", () => {
+test("this host's own addresses are recognised in every spelling", () => {
   const own = ownAddresses();
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   assert.ok(all.length > 0);

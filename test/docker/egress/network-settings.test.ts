@@ -41,18 +41,18 @@ const WANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 for (const [tool, wanted] of Object.entries(WANTED))
-  test(`${tool}: pointed at the bridge, and at whom the host trusts`, () => {
+  test(`${tool}: configured for the bridge and the host's certificates`, () => {
     const all = networkVariables([]);
     for (const [name, value] of Object.entries(wanted)) assert.equal(all[name], value, name);
   });
 
-test("servers of the box's own are reached without the proxy", () => {
+test("the box's own servers are reached without the proxy", () => {
   const all = networkVariables([]);
   for (const name of ["NO_PROXY", "no_proxy", "npm_config_noproxy"])
     assert.equal(all[name], "localhost,127.0.0.1,::1");
 });
 
-test("java, maven and gradle: by what every JVM reads", () => {
+test("java, maven and gradle use the variable that every JVM reads", () => {
   const words = networkVariables([])["JAVA_TOOL_OPTIONS"]?.split(" ") ?? [];
   for (const scheme of ["http", "https"])
     assert.ok(
@@ -62,7 +62,7 @@ test("java, maven and gradle: by what every JVM reads", () => {
   assert.ok(words.every((word) => /^-D[\w.]+=[\w./]+$/.test(word)));
 });
 
-test("what a project sets for go stays as it is", () => {
+test("a project's settings for go are left alone", () => {
   const names = Object.keys(networkVariables([]));
   assert.deepEqual(
     names.filter((name) => name.startsWith("GO")),
@@ -70,7 +70,7 @@ test("what a project sets for go stays as it is", () => {
   );
 });
 
-test("no variable stands in the table twice", () => {
+test("no variable occurs twice in the table", () => {
   const names = Object.values(TOOL_VARIABLES).flatMap((each) => Object.keys(each));
   assert.deepEqual(names.toSorted(), [...new Set(names)].toSorted());
 });
@@ -82,7 +82,7 @@ function rewritten(address: string, hosts: readonly string[]): string {
   return execFileSync("git", ["ls-remote", "--get-url", address], { env, encoding: "utf8", cwd: "/" }).trim();
 }
 
-test("git: addresses of ssh are read as https, those of git@ by the names of granted hosts", () => {
+test("git: ssh addresses become https, and git@ addresses only for granted hosts", () => {
   const hosts = ["code.test", "*.other.test", "::1"];
   assert.equal(rewritten("git@code.test:a/b.git", hosts), "https://code.test/a/b.git");
   assert.equal(rewritten("ssh://git@code.test/a/b.git", hosts), "https://code.test/a/b.git");
@@ -91,7 +91,7 @@ test("git: addresses of ssh are read as https, those of git@ by the names of gra
   assert.equal(rewritten("git@elsewhere.test:a/b.git", hosts), "git@elsewhere.test:a/b.git");
 });
 
-test("apt: both schemes, and whom to trust", () => {
+test("apt: both schemes and the certificates are configured", () => {
   assert.deepEqual(aptSettings().trim().split("\n"), [
     'Acquire::http::Proxy "http://127.0.0.1:3128";',
     'Acquire::https::Proxy "http://127.0.0.1:3128";',
@@ -105,7 +105,7 @@ const sourcesOf = (...texts: readonly string[]): unknown => {
   return JSON.parse(JSON.stringify(parse(text)["source"] ?? {}));
 };
 
-test("of cargo's settings the sources go into the box, without names, passwords, paths and programs", () => {
+test("only the sources of cargo's settings are copied, without names, passwords, paths and programs", () => {
   const text = `
 [build]
 rustc-wrapper = "/opt/evil"
@@ -143,7 +143,7 @@ default = "own-team"
   assert.doesNotMatch(JSON.stringify(files), /word|secret|\/opt|\/home|code\.example/);
 });
 
-test("sources that lead nowhere, or in a circle, replace nothing", () => {
+test("sources that lead nowhere or in a circle replace nothing", () => {
   assert.deepEqual(sourcesOf('[source.a]\nreplace-with = "b"\n[source.b]\nreplace-with = "a"\n'), {});
   assert.deepEqual(sourcesOf('[source.a]\nreplace-with = "constructor"\n'), {});
   assert.deepEqual(sourcesOf('[source.crates-io]\nreplace-with = "v"\n[source.v]\ndirectory = "/v"\n'), {});
@@ -151,14 +151,14 @@ test("sources that lead nowhere, or in a circle, replace nothing", () => {
   assert.deepEqual(sourcesOf(itself), { a: { registry: "https://a.example.org/" } });
 });
 
-test("settings of cargo that are none, or are broken, give nothing", () => {
+test("missing or broken cargo settings yield nothing", () => {
   for (const texts of [[], [""], ["[source"], ["source = 3"], ['[source.x]\nregistry = "file:///srv"\n']])
     assert.deepEqual(cargoSettings(texts), NO_SETTINGS, texts[0]);
   const quoted = '[source."a\\"]\\nx"]\nregistry = "https://a.example.org/"\n';
   assert.deepEqual(sourcesOf(quoted), { 'a"]\nx': { registry: "https://a.example.org/" } });
 });
 
-test("the first of two files counts for a source that both name", () => {
+test("if two files name the same source, the first one is used", () => {
   const [near, far] = ["near", "far"].map(
     (host) => `[source.m]\nregistry = "https://${host}.example.org/"\n`,
   );
@@ -168,7 +168,7 @@ test("the first of two files counts for a source that both name", () => {
 const mirror = (id: string, of: string, url: string): string =>
   `<mirror><id>${id}</id><name>x</name>\n<url> ${url} </url><mirrorOf>${of}</mirrorOf></mirror>`;
 
-test("maven's mirrors go into the box in their order, before the one that blocks plain http", () => {
+test("maven's mirrors are copied in order, before the one that blocks plain http", () => {
   const texts = [
     `<settings><servers><server><password>word</password></server></servers><mirrors>${mirror("one", "central", "https://me:word@one.example.org/m?a=1&amp;b=2")}</mirrors></settings>`,
     mirror("two", "*,!own", "http://two.example.org:8081/"),
@@ -217,7 +217,7 @@ function aliasesIn(store: Buffer): ReadonlyMap<string, Buffer> {
   return found;
 }
 
-test("every certificate once, as DER", () => {
+test("every certificate is stored once, as DER", () => {
   const found = aliasesIn(javaTrustStore(`${PEM}\n# a comment\n${PEM}`));
   assert.deepEqual(
     [...found.values()].map((der) => new X509Certificate(der).fingerprint256),
@@ -225,14 +225,14 @@ test("every certificate once, as DER", () => {
   );
 });
 
-test("what is cut off or no certificate is left out; an empty store is one, too", () => {
+test("truncated or invalid certificates are left out, and an empty store is valid", () => {
   const [first = ""] = rootCertificates;
   const broken = first.replace(/\n[^\n]+\n-----END/, "\n-----END");
   assert.equal(aliasesIn(javaTrustStore(`${broken}\n${first}`)).size, 1);
   assert.equal(aliasesIn(javaTrustStore("")).size, 0);
 });
 
-test("the trailer is the one that Java computes over password, words and body", () => {
+test("the trailer is the one that Java computes over password, salt and body", () => {
   const store = javaTrustStore(PEM);
   const [body, seal] = [store.subarray(0, -20), store.subarray(-20)];
   const key = Buffer.from("\0c\0h\0a\0n\0g\0e\0i\0t", "latin1");
@@ -252,7 +252,7 @@ function noKeytool(): string | false {
   }
 }
 
-test("a JDK reads it", { skip: noKeytool() }, async () => {
+test("a JDK can read the store", { skip: noKeytool() }, async () => {
   await using place = await scratch();
   const file = place.at("ca.jks");
   writeFileSync(file, javaTrustStore(PEM));

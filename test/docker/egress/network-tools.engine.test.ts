@@ -92,7 +92,7 @@ const TOOLS: readonly (readonly [tool: string, line: string, said: RegExp, path:
 
 for (const [tool, line, said, path] of TOOLS)
   test(
-    `${tool} gets what it was granted, and says no more than without a box`,
+    `${tool} gets what was granted, with the same output as without a box`,
     { skip: noTools },
     async () => {
       asked.length = 0;
@@ -107,14 +107,14 @@ for (const [tool, line, said, path] of TOOLS)
     },
   );
 
-test("apt takes what it is told from the folder of the network", { skip: noTools }, async () => {
+test("apt reads its settings from the network's folder", { skip: noTools }, async () => {
   const { out } = await ran("apt-config dump Acquire::https");
   assert.match(out, /Acquire::https::Proxy "http:\/\/127\.0\.0\.1:3128";/);
   assert.match(out, /Acquire::https::CAInfo "\/run\/harness\/ca\.pem";/);
 });
 
 test(
-  "another host: refused, by name on the result; once each, however often",
+  "another host is refused and listed once on the result, however often it is tried",
   { skip: noTools },
   async () => {
     const { out, result } = await ran(
@@ -130,13 +130,13 @@ test(
   },
 );
 
-test("what one command was refused is not told of the next", { skip: noTools }, async () => {
+test("refusals of one command are not reported with the next", { skip: noTools }, async () => {
   await ran("curl -sS https://elsewhere.test/");
   const { result } = await ran(`curl -sS https://${HOST}/hello`);
   assert.deepEqual(result.blocked_connections, []);
 });
 
-test("a server of the box's own is reached without the proxy", { skip: noTools }, async () => {
+test("a server inside the box is reached without the proxy", { skip: noTools }, async () => {
   const { out } = await ran(
     "python3 -m http.server 8000 --bind 127.0.0.1 --directory /usr/local/lib/node_modules/npm >/dev/null 2>&1 & " +
       "for i in $(seq 50); do curl -sf http://localhost:8000/LICENSE >/tmp/l && break; sleep 0.1; done; wc -l </tmp/l; kill %1",
@@ -144,7 +144,7 @@ test("a server of the box's own is reached without the proxy", { skip: noTools }
   assert.match(out, /^\d+\n$/);
 });
 
-test("where nothing was granted no port is open and no variable set", { skip }, async () => {
+test("without grants no port is open and no variable set", { skip }, async () => {
   await using plain = await realBox();
   const line =
     "env | grep -i -E 'proxy|CA_|CERT|JAVA_TOOL'; (exec 3<>/dev/tcp/127.0.0.1/3128) 2>&1; ls /run/harness 2>&1";

@@ -65,7 +65,7 @@ function secure(listener: RequestListener, host = "example.org"): Promise<Stub> 
   return stub(() => undefined, server);
 }
 
-test("a granted host is asked by the address that was judged, and the ledger has it", async () => {
+test("a granted host is contacted at the address that was judged, and the ledger records it", async () => {
   await using server = await stub(answering(httpAnswer("hello", "X-A: b\r\nConnection: close\r\n")));
   await using own = way(server.port, { grants: [granted("example.org")] });
   const answer = await own.requests.send(
@@ -86,7 +86,7 @@ test("a granted host is asked by the address that was judged, and the ledger has
   );
 });
 
-test("what is not granted, not a host's, or no address of the web is refused before anything is resolved", async () => {
+test("a host that is not granted and an address that is not of the web are refused before any name is resolved", async () => {
   await using server = await stub(answering(httpAnswer("hello")));
   await using own = way(server.port, {
     grants: [
@@ -121,7 +121,7 @@ test("what is not granted, not a host's, or no address of the web is refused bef
   assert.equal(twin.kind, "answered");
 });
 
-test("a granted name that leads to this host, a private network or metadata is refused, by what was resolved then", async () => {
+test("a granted name that resolves to this host, a private network or metadata is refused", async () => {
   await using server = await stub(answering(httpAnswer("hello")));
   const answers = [["127.0.0.1"], ["10.0.0.7"], ["169.254.169.254"], ["::ffff:127.0.0.1"], [PUBLIC]];
   await using own = way(server.port, {
@@ -141,7 +141,7 @@ test("a granted name that leads to this host, a private network or metadata is r
   assert.equal((await open.requests.send(asking("http://example.org/"), LIVE)).kind, "answered");
 });
 
-test("a host that is another one by TLS is not asked, and its twin is", async () => {
+test("a host with another host's TLS certificate is not contacted", async () => {
   await using server = await secure(NAMING);
   const grants = [granted("example.org"), granted("other.example")];
   await using own = way(server.port, { grants, roots: WORLD.pem });
@@ -156,7 +156,7 @@ test("a host that is another one by TLS is not asked, and its twin is", async ()
   assert.match(await bodyOf(unknown), /^unreachable: example\.org cannot be verified/);
 });
 
-test("budgets hold both ways, a slow or endless server is left, and a cancelled request ends", async () => {
+test("budgets apply in both directions, slow and endless servers are dropped, and a cancelled request ends", async () => {
   const grants = [granted("example.org")];
   const endless = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
   await using server = await stub((socket) =>
@@ -192,7 +192,7 @@ test("budgets hold both ways, a slow or endless server is left, and a cancelled 
   assert.deepEqual(await waiting, { kind: "unreachable", reason: "it was ended" });
 });
 
-test("a head that is too long, or that is no head, is an end in words", async () => {
+test("an oversized or invalid response head is reported in words", async () => {
   const grants = [granted("example.org")];
   for (const bytes of [
     `HTTP/1.1 200 OK\r\nX-Long: ${"x".repeat(40_000)}\r\n\r\n`,
@@ -206,7 +206,7 @@ test("a head that is too long, or that is no head, is an end in words", async ()
   }
 });
 
-test("a proxy of the host's network is gone through, and a grant that is taken back ends what it let through", async () => {
+test("a proxy of the host is used, and a withdrawn grant ends its open request", async () => {
   await using proxy = await stub(answering(httpAnswer("by proxy")));
   await using own = way(1, {
     grants: [granted("example.org")],

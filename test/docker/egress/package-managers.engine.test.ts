@@ -249,19 +249,15 @@ ls repo/test/thing/*`,
 ];
 
 for (const each of CASES)
-  test(
-    `${each.tool} installs from the registry of a preset, and is refused another one`,
-    options,
-    async (t) => {
-      const { real } = shared;
-      if (real === undefined) throw new Error("no box");
-      const missing = await put(real, each.wants);
-      if (missing !== undefined) return t.skip(missing);
-      await tried(real, each);
-    },
-  );
+  test(`${each.tool} installs from the preset's registry, and is refused another one`, options, async (t) => {
+    const { real } = shared;
+    if (real === undefined) throw new Error("no box");
+    const missing = await put(real, each.wants);
+    if (missing !== undefined) return t.skip(missing);
+    await tried(real, each);
+  });
 
-test("gradle installs from the registry of a preset, and is refused another one", options, async (t) => {
+test("gradle installs from the preset's registry, and is refused another one", options, async (t) => {
   const got = await packageManager("gradle");
   if ("missing" in got) return t.skip(got.missing);
   // The distribution's looks for itself nowhere else.
@@ -317,17 +313,13 @@ ls -d vendor/bundle/ruby/*/gems/thing-${VERSION}`,
     },
   ],
 ] as const)
-  test(
-    `${image} installs from a registry that is granted, and is refused another one`,
-    options,
-    async (t) => {
-      const own = await debianImage(image, packages);
-      if ("missing" in own) return t.skip(own.missing);
-      await using _ = own;
-      await using real = await boxOf(own.name);
-      await tried(real, each);
-    },
-  );
+  test(`${image} installs from a granted registry, and is refused another one`, options, async (t) => {
+    const own = await debianImage(image, packages);
+    if ("missing" in own) return t.skip(own.missing);
+    await using _ = own;
+    await using real = await boxOf(own.name);
+    await tried(real, each);
+  });
 
 async function tried(real: Real, { line, said, paths, elsewhere }: Case): Promise<void> {
   asked.length = 0;

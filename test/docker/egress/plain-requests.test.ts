@@ -30,7 +30,7 @@ for (const [what, head] of [
   ["by HTTP/1.0 without a Host", "GET http://example.org/ HTTP/1.0"],
   ["without a path", "GET http://example.org HTTP/1.1\nHost: example.org"],
 ] as const)
-  test(`a granted host is asked ${what}, and told one way`, async () => {
+  test(`a granted host requested ${what} gets the same normalised request`, async () => {
     const [answer, came, rules] = await sent(request(`${head}\nConnection: close`));
     assert.match(answer, /^HTTP\/1\.1 200 [^]*hello$/);
     assert.match(came, /^GET \/ HTTP\/1\.1\r\nHost: example\.org\r\n/);
@@ -44,13 +44,17 @@ for (const [what, head, rule] of [
     "authority",
   ],
   ["userinfo", "GET http://a:b@example.org/ HTTP/1.1\nHost: example.org", "authority"],
-  ["a percent in the name", "GET http://example%2eorg/ HTTP/1.1\nHost: example.org", "authority"],
+  ["a percent sign in the name", "GET http://example%2eorg/ HTTP/1.1\nHost: example.org", "authority"],
   [
-    "a name that only begins so",
+    "a name with the granted host as its beginning",
     "GET http://example.org.other.test/ HTTP/1.1\nHost: example.org",
     "not-granted",
   ],
-  ["a name that only ends so", "GET http://notexample.org/ HTTP/1.1\nHost: example.org", "not-granted"],
+  [
+    "a name with the granted host as its end",
+    "GET http://notexample.org/ HTTP/1.1\nHost: example.org",
+    "not-granted",
+  ],
   ["loopback in octal", "GET http://0177.0.0.1/ HTTP/1.1\nHost: example.org", "address-literal"],
   ["another port", "GET http://example.org:8080/ HTTP/1.1\nHost: example.org:8080", "port"],
   ["another Host", "GET http://example.org/ HTTP/1.1\nHost: other.test", "host"],
@@ -60,14 +64,14 @@ for (const [what, head, rule] of [
   ["a path alone", "GET / HTTP/1.1\nHost: example.org", "authority"],
   ["https without a tunnel", "GET https://example.org/ HTTP/1.1\nHost: example.org", "authority"],
   ["another scheme", "GET ftp://example.org/ HTTP/1.1\nHost: example.org", "authority"],
-  ["a method that gives everything back", "TRACE http://example.org/ HTTP/1.1\nHost: example.org", "method"],
+  ["the method TRACE", "TRACE http://example.org/ HTTP/1.1\nHost: example.org", "method"],
   [
-    "a coding that no two servers read alike",
+    "an ambiguous transfer coding",
     "POST http://example.org/ HTTP/1.1\nHost: example.org\nTransfer-Encoding: gzip, chunked",
     "malformed",
   ],
 ] as const)
-  test(`a request with ${what} is refused and nothing of it is sent`, async () => {
+  test(`a request with ${what} is refused and not forwarded`, async () => {
     const [answer, came, rules] = await sent(request(head));
     assert.match(answer, /^HTTP\/1\.1 403 [^]*\r\nConnection: close\r\n[^]*harness: /i);
     assert.deepEqual([came, rules], ["", rule]);
@@ -87,18 +91,18 @@ for (const [what, text] of [
   ["a NUL in a header", request(`${POST}\nX-A: b\0c`)],
   ["a NUL in the host", request("GET http://example.org\0.other.test/ HTTP/1.1\nHost: example.org")],
   ["a blank in the host", request("GET http://exam ple.org/ HTTP/1.1\nHost: example.org")],
-  ["lines that end in LF alone", "GET http://example.org/ HTTP/1.1\nHost: example.org\n\n"],
-  ["a version that is none", request("GET http://example.org/ HTTP/9.9\nHost: example.org")],
+  ["lines that end in LF only", "GET http://example.org/ HTTP/1.1\nHost: example.org\n\n"],
+  ["an invalid version", request("GET http://example.org/ HTTP/9.9\nHost: example.org")],
   ["more headers than fit", request(`${PLAIN}\n${`X-A: ${"b".repeat(1000)}\n`.repeat(40)}X-B: c`)],
-  ["no HTTP at all", "\x16\x03\x01\0\x05hello"],
+  ["bytes that are not HTTP", "\x16\x03\x01\0\x05hello"],
 ] as const)
-  test(`a request with ${what} cannot be read: nothing of it is sent`, async () => {
+  test(`a request with ${what} cannot be parsed and is not forwarded`, async () => {
     const [answer, came, rules] = await sent(text);
     assert.match(answer, /^HTTP\/1\.1 400 /);
     assert.deepEqual([came, rules], ["", "malformed"]);
   });
 
-test("chunks that are none end the request to the host, too", async () => {
+test("invalid chunks also end the request to the host", async () => {
   await using server = await stub(() => undefined);
   await using way = await egress(server.port, { grants: GRANTS });
   const answer = await exchange(
@@ -110,7 +114,7 @@ test("chunks that are none end the request to the host, too", async () => {
   assert.doesNotMatch(server.came(), /second|\r\n0\r\n\r\n/);
 });
 
-test("what stands behind a request is a request that is judged anew", async () => {
+test("a second request on the same connection is judged separately", async () => {
   await using server = await stub((socket) => socket.on("data", () => socket.write(httpAnswer("hello"))));
   await using way = await egress(server.port, { grants: GRANTS });
   const answer = await exchange(
@@ -125,7 +129,7 @@ test("what stands behind a request is a request that is judged anew", async () =
   assert.equal(server.connections(), 2);
 });
 
-test("a body is framed anew and carries nothing behind its end", async () => {
+test("a body is framed again and carries nothing after its end", async () => {
   const [, came] = await sent(
     request(
       `${POST}\nConnection: close\nTransfer-Encoding: chunked`,
@@ -136,7 +140,7 @@ test("a body is framed anew and carries nothing behind its end", async () => {
   assert.doesNotMatch(came, /X-Trailer|x=y/);
 });
 
-test("headers that belong to the connection, or that overrule the method, stay behind", async () => {
+test("connection headers and method overrides are not forwarded", async () => {
   const [, came] = await sent(
     request(
       `${PLAIN}\nProxy-Authorization: Basic abc\nProxy-Connection: keep-alive\nTE: trailers\nUpgrade: websocket\nX-Named: a\nX-HTTP-Method-Override: DELETE\nX-Stays: b\nConnection: X-Named, close, upgrade`,
@@ -146,7 +150,7 @@ test("headers that belong to the connection, or that overrule the method, stay b
   assert.doesNotMatch(came, /proxy|trailers|websocket|named|override/i);
 });
 
-test("a name that leads elsewhere the second time is judged the second time", async () => {
+test("a name that resolves differently the second time is judged again", async () => {
   await using server = await stub(answering(ANSWER));
   const answers = [[PUBLIC], ["127.0.0.1"]];
   await using way = await egress(server.port, {
@@ -161,7 +165,7 @@ test("a name that leads elsewhere the second time is judged the second time", as
   assert.deepEqual([way.resolved.length, way.dialled], [2, [`${PUBLIC}:80`]]);
 });
 
-test("a redirect is the program's to follow, and judged when it does", async () => {
+test("a redirect is left to the program and judged when it follows", async () => {
   await using server = await stub(
     answering(
       "HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -179,7 +183,7 @@ test("a redirect is the program's to follow, and judged when it does", async () 
   assert.deepEqual(way.resolved, ["example.org"]);
 });
 
-test("a name without an address and a host that does not answer are failures and no denials", async () => {
+test("a name without an address and a host that does not answer are failures, not denials", async () => {
   await using way = await egress(1, {
     grants: [...GRANTS, granted("gone.test")],
     resolve: (host) =>
@@ -199,7 +203,7 @@ test("a name without an address and a host that does not answer are failures and
   );
 });
 
-test("an answer that cannot be read is a failure", async () => {
+test("an unreadable answer is a failure", async () => {
   await using server = await stub(
     answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello"),
   );
@@ -207,7 +211,7 @@ test("an answer that cannot be read is a failure", async () => {
   assert.match(await exchange(way.proxy.socket, request(PLAIN)), /^HTTP\/1\.1 502 /);
 });
 
-test("an answer that breaks off is cut off, not ended", async () => {
+test("an interrupted answer is cut off and not ended regularly", async () => {
   await using server = await stub((socket) =>
     socket.once("data", () =>
       socket.write("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", () => socket.destroy()),
@@ -218,7 +222,7 @@ test("an answer that breaks off is cut off, not ended", async () => {
   assert.match(answer, /Content-Length: 50\r\n[^]*hello$/);
 });
 
-test("a client that leaves ends the request to the host", async () => {
+test("a client that disconnects ends the request to the host", async () => {
   await using server = await stub(() => undefined);
   await using way = await egress(server.port, { grants: GRANTS });
   const client = connect(way.proxy.socket);
@@ -229,7 +233,7 @@ test("a client that leaves ends the request to the host", async () => {
   assert.equal(way.told[0]?.rule, "unreachable");
 });
 
-test("a host that does not read holds the client up", async () => {
+test("a host that does not read slows the client down", async () => {
   await using server = await stub((socket) => socket.pause());
   await using way = await egress(server.port, { grants: GRANTS });
   const client = connect(way.proxy.socket);
@@ -247,7 +251,7 @@ test("a host that does not read holds the client up", async () => {
   client.destroy();
 });
 
-test("bytes sent and received are held to the run's budget", async () => {
+test("bytes sent and received count against the run's budget", async () => {
   await using server = await stub(answering(httpAnswer("x".repeat(5000), "Connection: close\r\n")));
   await using way = await egress(server.port, { grants: GRANTS, limits: { bytesUp: 3000, bytesDown: 7000 } });
   const ask = (): Promise<string> => exchange(way.proxy.socket, request(`${PLAIN}\nConnection: close`));
@@ -267,7 +271,7 @@ test("bytes sent and received are held to the run's budget", async () => {
   );
 });
 
-test("a connection that is kept for later, or broken off in a head, is no denial", async () => {
+test("an unused connection or one that breaks off inside a head is not a denial", async () => {
   await using way = await egress(1, { grants: GRANTS, limits: { headMs: 20 } });
   for (const text of ["", "GET http://exam"]) {
     const client = connect(way.proxy.socket);
@@ -277,7 +281,7 @@ test("a connection that is kept for later, or broken off in a head, is no denial
   assert.deepEqual(way.told, []);
 });
 
-test("a host that says nothing is given up, and so is a client that says nothing", async () => {
+test("a silent host is given up, and so is a silent client", async () => {
   await using server = await stub(() => undefined);
   await using way = await egress(server.port, { grants: GRANTS, limits: { idleMs: 40, headMs: 40 } });
   assert.match(
@@ -286,7 +290,7 @@ test("a host that says nothing is given up, and so is a client that says nothing
   );
 });
 
-test("requests that are sent and not waited for are held to a number", async () => {
+test("the number of pipelined requests is limited", async () => {
   await using server = await stub(() => undefined);
   await using way = await egress(server.port, { grants: GRANTS });
   const many = async (count: number): Promise<Socket> => {
@@ -308,7 +312,7 @@ test("requests that are sent and not waited for are held to a number", async () 
   assert.deepEqual(rules, ["denied connections"]);
 });
 
-test("a flood of denials costs no connection, and a bounded ledger", async () => {
+test("a flood of denials uses up no connections, and the ledger stays bounded", async () => {
   await using server = await stub(answering(ANSWER));
   await using way = await egress(server.port, { grants: GRANTS });
   for (let round = 0; round < 15; round += 1)

@@ -43,7 +43,7 @@ const env = (port: number): Readonly<Record<string, string>> => ({
   NO_PROXY: "direct.test",
 });
 
-test("a tunnel goes through the host's proxy, whose credentials the box never sees", async () => {
+test("a tunnel uses the host's proxy, whose credentials the box never sees", async () => {
   await using server = await stub((socket) => socket.on("data", () => socket.write("pong")));
   await using proxy = await company(server.port);
   await using way = await egress(server.port, { grants: GRANTS, env: env(proxy.port) });
@@ -65,7 +65,7 @@ test("a tunnel goes through the host's proxy, whose credentials the box never se
   assert.doesNotMatch(JSON.stringify([head, way.proxy.ledger()]), /ss\/word|Basic|Via/);
 });
 
-test("the name is judged before the proxy hears of it, and what it names as a server before anything follows", async () => {
+test("the name is judged before the proxy is contacted", async () => {
   await using proxy = await company(1);
   await using way = await egress(1, { grants: GRANTS, env: env(proxy.port) });
   assert.match(
@@ -79,7 +79,7 @@ test("the name is judged before the proxy hears of it, and what it names as a se
   assert.equal(proxy.connections(), 0);
 });
 
-test("a plain request is told to the proxy as a whole address", async () => {
+test("a plain request is sent to the proxy with its whole address", async () => {
   await using proxy = await company(1);
   await using way = await egress(1, { grants: GRANTS, env: env(proxy.port) });
   assert.match(await exchange(way.proxy.socket, PLAIN), /by proxy$/);
@@ -87,7 +87,7 @@ test("a plain request is told to the proxy as a whole address", async () => {
   assert.ok(proxy.came().includes(`Proxy-Authorization: ${BASIC}\r\n`));
 });
 
-test("a proxy that is spoken to by TLS is verified, and what comes right behind its answer is not lost", async () => {
+test("a proxy reached by TLS is verified, and data right after its answer is kept", async () => {
   const authority = makeSessionAuthority();
   const server = createServer({ SNICallback: (_, give) => give(null, authority.contextFor("localhost")) });
   server.on("secureConnection", (socket: TLSSocket) => {
@@ -106,7 +106,7 @@ test("a proxy that is spoken to by TLS is verified, and what comes right behind 
   assert.match(refused, /^HTTP\/1\.1 502 [^]*the host's proxy cannot be reached/);
 });
 
-test("what NO_PROXY names is reached without it", async () => {
+test("hosts in NO_PROXY are reached directly", async () => {
   await using server = await stub(answering(httpAnswer("direct", "Connection: close\r\n")));
   await using proxy = await company(1);
   await using way = await egress(server.port, {
@@ -117,7 +117,7 @@ test("what NO_PROXY names is reached without it", async () => {
   assert.equal(proxy.connections(), 0);
 });
 
-test("a proxy that refuses, or is not there, is a failure in words without its credentials", async () => {
+test("a proxy that refuses or is missing is a failure in words without its credentials", async () => {
   await using proxy = await company(1, "407 Proxy Authentication Required");
   await using way = await egress(1, { grants: GRANTS, env: env(proxy.port) });
   const refused = await exchange(way.proxy.socket, "CONNECT example.org:443 HTTP/1.1\r\n\r\n");
@@ -128,7 +128,7 @@ test("a proxy that refuses, or is not there, is a failure in words without its c
   assert.doesNotMatch(refused + failed, /word|Basic/);
 });
 
-test("the environment's proxies are read as tools read them", () => {
+test("the environment's proxies are interpreted as tools do", () => {
   assert.equal(upstreamFrom({}), null);
   assert.equal(upstreamFrom({ HTTPS_PROXY: "" }), null);
   const both = upstreamFrom({

@@ -54,7 +54,7 @@ esac`;
 const askBerry: RegistryQuestion["askBox"] = ([program, , , key]) =>
   Promise.resolve(program === "yarn" && key === "npmRegistryServer" ? "https://berry.example.org\n" : null);
 
-test("yarn's own registry counts with npm's, asked of the host's yarn or else of the box's", async () => {
+test("yarn's own registry is included with npm's, from the host's yarn or else the box's", async () => {
   const classic = `[ "$3" = registry ] && echo "https://yarn.example.org" || echo undefined`;
   await using place = await withTools({ npm: NPM, yarn: classic });
   const answer = await ask(place, "npm");
@@ -103,7 +103,7 @@ const HOME = [
 ];
 
 for (const host of HOME)
-  test(`what a registry names as ${host} is not granted for its word alone`, async () => {
+  test(`a host ${host} that only a registry names is not granted`, async () => {
     const npm = (registry: string): string =>
       NPM.replace("https://files.example.org", `http://${host}`).replace("https://npm.example.org", registry);
     await using place = await withTools({ npm: npm("https://npm.example.org") });
@@ -117,7 +117,7 @@ for (const host of HOME)
   });
 
 for (const host of HOME)
-  test(`a repository's remote ${host} is not granted by the word git`, async () => {
+  test(`the preset git does not grant a repository's remote ${host}`, async () => {
     const remote = `[remote "a"]\n\turl = https://${host}/a/b.git\n`;
     const other = '[remote "b"]\n\turl = https://git.example.org/a.git\n';
     await using place = await withTools({}, { "work/.git/HEAD": "", "work/.git/config": remote });
@@ -140,7 +140,7 @@ const gitPlace = (
   );
 
 for (const host of ["10.1.2.3", "192.168.0.1:8443", "[fd00::1]", "0xa010203", "100.64.0.1"])
-  test(`a remote at the private address ${host} is not granted by the word git`, async () => {
+  test(`the preset git does not grant a remote at the private address ${host}`, async () => {
     await using place = await gitPlace([`https://${host}/a.git`]);
     await assert.rejects(ask(place, "git"), /no remote/);
     await place.write("home/.gitconfig", `[credential "https://${host}"]\n\thelper = store\n`);
@@ -152,7 +152,7 @@ for (const host of ["10.1.2.3", "192.168.0.1:8443", "[fd00::1]", "0xa010203", "1
     );
   });
 
-test("a remote's name leads to public addresses only, but where the user's own settings name that server", async () => {
+test("the name of a remote may resolve only to public addresses, unless the user's own settings name that server", async () => {
   const remotes = ["https://git.example.org/a.git", "https://corp.example.org:8443/b.git"];
   await using place = await gitPlace(remotes);
   const kinds = async (more: Partial<RegistryQuestion> = {}): Promise<readonly string[]> =>
@@ -182,7 +182,7 @@ test("a remote whose host is a pattern grants nothing", async () => {
   assert.deepEqual(hostsOf(await ask(place, "git")), ["git.example.org:443"]);
 });
 
-test("where the files are is asked once, as long as the registries are the same", async () => {
+test("the hosts of files are asked for once, as long as the registries stay the same", async () => {
   await using place = await withTools({ npm: NPM });
   const first = await ask(place, "npm");
   assert.deepEqual(await ask(place, "npm"), first);
@@ -194,7 +194,7 @@ test("where the files are is asked once, as long as the registries are the same"
   assert.doesNotMatch(await place.read("state/registries/npm.json"), /word|tgz/);
 });
 
-test("pip is asked for its indexes, and what it would take its files from", async () => {
+test("pip is asked for its indexes and for the sources of its files", async () => {
   const pip = `case "$1" in
   config) printf "global.index-url='https://user:word@pip.example.org/simple'\\nglobal.extra-index-url='https://a.example.org/simple https://b.example.org:8443/'\\nglobal.proxy='http://proxy.example.org'\\n";;
   install) [ -z "$PIP_FIND_LINKS" ] && echo '{"install":[{"download_info":{"url":"https://files.example.org/x.whl"}}]}';;
@@ -220,7 +220,7 @@ esac`;
   });
 });
 
-test("pip without an index of its own tells the one it has from the start", async () => {
+test("pip without a configured index reports its default one", async () => {
   const pip = `case "$1" in
   config) echo "global.cert='/etc/ssl/x.pem'";;
   help) printf -- '  -i, --index-url <url>  Base URL (default https://standard.example.org/simple). This\\n';;
@@ -231,7 +231,7 @@ esac`;
   assert.deepEqual([hostsOf(answer), answer.variables], [["standard.example.org:443"], {}]);
 });
 
-test("cargo asks in a home of its own, with the user's settings, and its index names the files", async () => {
+test("cargo runs in a separate home with the user's settings, and its index names the hosts of files", async () => {
   const cargo = `case "$1" in
   generate-lockfile) grep -q own-index "$CARGO_HOME/config.toml" && mkdir -p "$CARGO_HOME/registry/index/index.example.org-0123456789abcdef" &&
     echo '{"dl":"https://dl.example.org/{crate}/{version}/download","api":"https://api.example.org"}' > "$CARGO_HOME/registry/index/index.example.org-0123456789abcdef/config.json";;
@@ -246,7 +246,7 @@ esac`;
   assert.deepEqual(await readdir(place.at("home/.cargo")), ["config.toml"]);
 });
 
-test("go tells its proxies and whom it asks for checksums", async () => {
+test("go reports its proxies and its checksum server", async () => {
   await using place = await withTools({
     go: "printf 'https://one.example.org|https://two.example.org:8443/path,direct\\nsum.example.org+033de0ae+Ac4zctda https://mirror.example.org\\n'",
   });
@@ -264,7 +264,7 @@ test("go tells its proxies and whom it asks for checksums", async () => {
   });
 });
 
-test("maven has said enough with its first download; mirrors that block are none", async () => {
+test("maven's first download suffices, and blocking mirrors are ignored", async () => {
   const mvn = `case "$1" in
   --version) echo "Maven home: $HOME/maven";;
   *) echo '[INFO] Downloading from team: https://maven.example.org/repo/x.pom'; echo '[INFO] Downloaded from team: https://maven.example.org/repo/x.pom'
@@ -283,14 +283,14 @@ esac`;
   assert.match(answer.variables["JAVA_TOOL_OPTIONS"] ?? "", /-Dmaven\.conf=\/run\/harness\/maven$/);
 });
 
-test("apt tells the addresses of its sources", async () => {
+test("apt reports the addresses of its sources", async () => {
   await using place = await withTools({
     "apt-get": "printf 'http://deb.example.org/debian/\\nhttps://own.example.org/apt/\\nfile:///srv/\\n'",
   });
   assert.deepEqual(hostsOf(await ask(place, "apt")), ["deb.example.org:80", "own.example.org:443"]);
 });
 
-test("git's hosts are those of the workspace's own remotes over https, and git is not run", async () => {
+test("the hosts for git are those of the workspace's own https remotes, and git is not run", async () => {
   await using place = await withTools(
     { git: 'touch "$HOME/ran"' },
     {
@@ -313,7 +313,7 @@ test("git's hosts are those of the workspace's own remotes over https, and git i
   assert.deepEqual(await readdir(place.at("home")), ["x"]);
 });
 
-test("a program of the repository is never run, by whatever way the search path leads there", async () => {
+test("a program of the repository is never run, however the search path leads to it", async () => {
   const planted =
     '#!/bin/sh\nPATH=/usr/bin:/bin\ntouch "$HOME/ran"\necho \'{"registry":"https://evil.example.org/"}\'\n';
   await using place = await withTools({}, { "work/bin/npm": planted });
@@ -334,7 +334,7 @@ test("a program of the repository is never run, by whatever way the search path 
   );
 });
 
-test("tools run in an empty folder, whatever the repository holds", async () => {
+test("tools run in an empty folder, whatever the repository contains", async () => {
   await using place = await withTools({
     npm: 'ls -A | wc -l >> "$HOME/seen"; echo \'{"registry":"https://npm.example.org/"}\'',
   });
@@ -342,7 +342,7 @@ test("tools run in an empty folder, whatever the repository holds", async () => 
   assert.match(await place.read("home/seen"), /^\s*0\n\s*0\n$/);
 });
 
-test("where the host has no such tool the box's is asked, and else the way to name it by hand", async () => {
+test("if the host lacks a tool the box's is asked, or else the remedy is to name the registry by hand", async () => {
   await using place = await withTools({});
   const asked: string[] = [];
   const askBox = (argv: readonly string[]): Promise<string | null> => {

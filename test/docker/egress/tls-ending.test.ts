@@ -64,7 +64,7 @@ const echo: RequestListener = (request, response) => {
   );
 };
 
-test("the session's authority signs for one host at a time, and for the box alone", async () => {
+test("the session's authority signs for one host at a time", async () => {
   const authority = makeSessionAuthority();
   const own = new X509Certificate(authority.pem);
   assert.ok(own.ca && own.verify(own.publicKey));
@@ -91,7 +91,7 @@ test("the session's authority signs for one host at a time, and for the box alon
   assert.equal(authority.contextFor("example.org"), authority.contextFor("example.org"));
 });
 
-test("there is an authority only where something has to be seen into", async () => {
+test("an authority exists only if some grant requires inspection", async () => {
   await using plain = await egress(1, { grants: [granted("example.org")] });
   assert.equal(plain.proxy.authority, null);
   plain.proxy.grant(READS);
@@ -100,7 +100,7 @@ test("there is an authority only where something has to be seen into", async () 
   assert.notEqual(reads.proxy.authority, null);
 });
 
-test("of a host that is granted for reading a GET gets through and a PUT does not", async () => {
+test("a host granted for reading accepts GET and not PUT", async () => {
   await using server = await secure(echo);
   await using way = await open(server.port, { grants: READS });
   assert.match(
@@ -132,7 +132,7 @@ test("of a host that is granted for reading a GET gets through and a PUT does no
   );
 });
 
-test("the Host inside is the host of the tunnel", async () => {
+test("the Host header inside must be the tunnel's host", async () => {
   await using server = await secure(echo);
   await using way = await open(server.port, { grants: [...READS, granted("other.test")] });
   assert.match(
@@ -147,7 +147,7 @@ test("the Host inside is the host of the tunnel", async () => {
   assert.equal(server.connections(), 1);
 });
 
-test("a host whose certificate is not its own gets nothing", async () => {
+test("a host with another host's certificate gets nothing", async () => {
   await using server = await secure(echo, "other.test");
   await using way = await open(server.port, { grants: READS });
   assert.match(await through(way, `GET / ${HEAD}\n\n`), /502 [^]*example\.org cannot be verified/);
@@ -155,7 +155,7 @@ test("a host whose certificate is not its own gets nothing", async () => {
   assert.match(await through(stranger, `GET / ${HEAD}\n\n`), /502 [^]*cannot be verified/);
 });
 
-test("a program that does not trust the session's authority is told of in the ledger", async () => {
+test("a program that does not trust the session's authority is recorded in the ledger", async () => {
   await using way = await egress(1, { grants: READS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
   const tls = connect({ socket: client, servername: "example.org" });
@@ -164,13 +164,13 @@ test("a program that does not trust the session's authority is told of in the le
   assert.equal(way.told[0]?.rule, "client-tls");
 });
 
-test("a name that leads to a private address is refused inside the tunnel", async () => {
+test("a name that resolves to a private address is refused inside the tunnel", async () => {
   await using way = await open(1, { grants: READS, resolve: () => Promise.resolve(["10.0.0.1"]) });
   assert.match(await through(way, `GET / ${HEAD}\n\n`), /403 [^]*private/);
   assert.deepEqual(way.dialled, []);
 });
 
-test("requests of a tunnel share a connection, and one that was closed meanwhile is replaced", async () => {
+test("requests of a tunnel share a connection, and a closed one is replaced", async () => {
   let count = 0;
   await using server = await secure((request, response) => {
     count += 1;
@@ -193,7 +193,7 @@ const SECRET: SecretBinding = {
 };
 const BOUND = { grants: [granted("example.org")], secrets: [SECRET] };
 
-test("a secret's value is in what goes to its host, and in nothing that comes back", async () => {
+test("a secret's value is in the request to its host, and in nothing that is returned", async () => {
   let heard: unknown[] = [];
   await using server = await secure((request, response) => {
     const chunks: Buffer[] = [];
@@ -239,7 +239,7 @@ test("a secret's value is in what goes to its host, and in nothing that comes ba
     assert.ok(!answer.includes(form) && !JSON.stringify(way.proxy.ledger()).includes(form), form);
 });
 
-test("an answer that comes packed is looked through, and one that cannot be is not given", async () => {
+test("a compressed answer is searched, and one that cannot be searched is withheld", async () => {
   let coding = "gzip";
   await using server = await secure((_, response) => {
     response.setHeader("content-encoding", coding);
@@ -253,7 +253,7 @@ test("an answer that comes packed is looked through, and one that cannot be is n
   assert.throws(() => gunzipSync(Buffer.from(answer, "latin1")));
 });
 
-test("a host that holds a secret is asked for whole answers: no part of one has half of the value", async () => {
+test("a host with a secret is asked for whole answers, so that no part contains half of the value", async () => {
   await using server = await secure((request, response) => {
     const [from = "0"] = /(?<=bytes=)\d+/.exec(request.headers.range ?? "") ?? [];
     response.end(
@@ -268,7 +268,7 @@ test("a host that holds a secret is asked for whole answers: no part of one has 
   assert.match(await through(reads, `${part}X-Token: 0123\n\n`), /\r\n23 "a"$/);
 });
 
-test("a secret stays at home on the way to other hosts, and by http", async () => {
+test("a secret is not sent to other hosts or over http", async () => {
   await using server = await secure(echo, "other.test");
   await using way = await open(server.port, {
     ...BOUND,
@@ -285,7 +285,7 @@ test("a secret stays at home on the way to other hosts, and by http", async () =
   assert.match(await exchange(way.proxy.socket, plain), /403 [^]*TOKEN is put into requests by https only/);
 });
 
-test("a secret that is too short to be taken out of answers is refused", async () => {
+test("a secret too short to be removed from answers is refused", async () => {
   await assert.rejects(
     open(1, { secrets: [{ ...SECRET, value: "abc" }] }),
     /TOKEN has fewer than 6 characters/,

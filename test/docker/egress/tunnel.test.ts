@@ -67,14 +67,14 @@ function read(bytes: Buffer): string | null {
       : "more";
 }
 
-test("the name of a hello is read, in one spelling", () => {
+test("the server name of a client hello is read and normalised", () => {
   assert.equal(read(HELLO), "example.org");
   assert.equal(read(made([named("Example.Org.")])), "example.org");
   assert.equal(read(made([])), null);
   assert.equal(read(made(null)), null);
 });
 
-test("a hello that is cut into records anywhere is read as the same one, and none of its beginnings is", () => {
+test("a client hello split into records anywhere is read as a whole, and an incomplete one asks for more", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 6 }), (sizes) => {
       const bytes = records(MESSAGE, sizes);
@@ -98,8 +98,8 @@ for (const [what, bytes, expected] of [
   ],
   ["an extension twice", made([extension(10, Buffer.alloc(2)), extension(10, Buffer.alloc(2))]), "! not-tls"],
   ["lengths that do not fit", made([extension(0, Buffer.from([0, 200, 0]))]), "! not-tls"],
-  ["a record that is none", Buffer.from("GET / HTTP/1.1\r\n"), "! not-tls"],
-  ["a record of data", Buffer.from([23, 3, 3, 0, 1, 0]), "! not-tls"],
+  ["an invalid record", Buffer.from("GET / HTTP/1.1\r\n"), "! not-tls"],
+  ["a data record", Buffer.from([23, 3, 3, 0, 1, 0]), "! not-tls"],
   ["another message first", Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0]), "! not-tls"],
   ["an old version's hello", Buffer.from([0x80, 0x2e, 1, 3, 1]), "! not-tls"],
   ["an empty record", Buffer.from([22, 3, 1, 0, 0]), "! not-tls"],
@@ -110,11 +110,11 @@ for (const [what, bytes, expected] of [
     "more",
   ],
 ] as const)
-  test(`a hello with ${what} is ${expected}`, () => {
+  test(`a client hello with ${what} is ${expected}`, () => {
     assert.equal(read(bytes), expected);
   });
 
-test("a hello that does not end is refused before it is long", () => {
+test("a client hello that does not end is refused before it gets long", () => {
   const bytes = records(
     Buffer.concat([Buffer.from([1, 0, 0x3f, 0xff]), Buffer.alloc(LONGEST_HELLO - 100)]),
     [5000, 5000],
@@ -125,12 +125,12 @@ test("a hello that does not end is refused before it is long", () => {
 
 const pieces = (count: number): Buffer => records(MESSAGE, Array<number>(count - 1).fill(1));
 
-test("a hello in more records than any program makes is refused, however short they are", () => {
+test("a client hello in too many records is refused, however short they are", () => {
   assert.equal(read(pieces(MOST_RECORDS)), "example.org");
   assert.equal(read(pieces(MOST_RECORDS + 1)), "! not-tls");
 });
 
-test("any bytes are read without harm", () => {
+test("any bytes are parsed without an exception", () => {
   const changed = fc
     .tuple(fc.nat(HELLO.length - 1), fc.nat(255), fc.nat(HELLO.length))
     .map(([at, byte, length]) => {
@@ -152,7 +152,7 @@ function rule(bytes: Buffer, host: string, literal = false): string {
   return judgeHello(found, host, literal)?.rule ?? "";
 }
 
-test("the name is that of the tunnel, and an encrypted hello hides no other", () => {
+test("the server name must be the tunnel's, and an encrypted hello cannot hide another", () => {
   const encrypted = extension(0xfe_0d, Buffer.alloc(40));
   assert.equal(rule(HELLO, "example.org"), "");
   assert.equal(rule(HELLO, "a.example.org"), "sni");
@@ -169,7 +169,7 @@ const CONNECT = "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r
 
 const echo = (socket: Socket): void => void socket.pipe(socket);
 
-test("a hello that comes with the CONNECT is read, and one in two packets and records", async () => {
+test("a client hello sent with the CONNECT is read, and one split over packets and records", async () => {
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
@@ -193,7 +193,7 @@ test("a hello that comes with the CONNECT is read, and one in two packets and re
   );
 });
 
-test("a client that says nothing, or leaves, is not waited for", async () => {
+test("a client that is silent or leaves is not waited for", async () => {
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: GRANTS, limits: { helloMs: 30 } });
   const { client } = await connected(way.proxy.socket, "example.org:443");
@@ -207,7 +207,7 @@ test("a client that says nothing, or leaves, is not waited for", async () => {
   assert.equal(server.came(), "");
 });
 
-test("an address is reached by TLS without a name, where it is granted", async () => {
+test("a granted address is reached by TLS without a server name", async () => {
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: [granted("9.9.9.9")] });
   const { client } = await connected(way.proxy.socket, "0x9.9.9.9:443");
@@ -217,7 +217,7 @@ test("an address is reached by TLS without a name, where it is granted", async (
   client.destroy();
 });
 
-test("what the client ends, the host may still answer, and the other way round", async () => {
+test("when one side ends its direction the other may still send", async () => {
   await using server = await stub((socket) => socket.resume().on("end", () => socket.end("the rest")));
   await using way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
@@ -230,7 +230,7 @@ test("what the client ends, the host may still answer, and the other way round",
   );
 });
 
-test("a server that asks for a second hello gets it", async () => {
+test("a server that asks for a second client hello gets it", async () => {
   const world = makeSessionAuthority();
   const server = createServer({
     ecdhCurve: "prime256v1",
@@ -267,7 +267,7 @@ for (const [what, retry, servername, passes] of [
     true,
   ],
 ] as const)
-  test(`a second hello with ${what} ${passes ? "goes through" : "is the end of the tunnel"}`, async () => {
+  test(`a second client hello with ${what} ${passes ? "goes through" : "is the end of the tunnel"}`, async () => {
     await using server = await stub((socket) =>
       socket.once("data", () => {
         socket.write(retry.subarray(0, 12));
@@ -295,7 +295,7 @@ for (const [what, retry, servername, passes] of [
     client.destroy();
   });
 
-test("a client that is cut off ends the host's connection", async () => {
+test("a client that disconnects ends the host's connection", async () => {
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   await using server = await stub((socket) => {
     socket.once("data", () => socket.write("x".repeat(2 ** 20)));
@@ -309,7 +309,7 @@ test("a client that is cut off ends the host's connection", async () => {
   await left;
 });
 
-test("a tunnel in which nothing moves is closed, one in which something does is not", async () => {
+test("an idle tunnel is closed, an active one is not", async () => {
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: GRANTS, limits: { idleMs: 600 } });
   const { client } = await connected(way.proxy.socket, "example.org:443");
@@ -325,7 +325,7 @@ test("a tunnel in which nothing moves is closed, one in which something does is 
   assert.deepEqual([way.told[0]?.verdict, way.told[0]?.rule], ["allowed", "idle"]);
 });
 
-test("bytes of tunnels are held to the run's budget", async () => {
+test("bytes of tunnels count against the run's budget", async () => {
   await using server = await stub((socket) => socket.once("data", () => socket.write(Buffer.alloc(100_000))));
   await using way = await egress(server.port, { grants: GRANTS, limits: { bytesDown: 50_000 } });
   const { client } = await connected(way.proxy.socket, "example.org:443");
@@ -346,7 +346,7 @@ test("bytes of tunnels are held to the run's budget", async () => {
   );
 });
 
-test("a side that does not read holds up the other", async () => {
+test("a side that does not read slows down the other", async () => {
   await using server = await stub((socket) => {
     socket.once("data", () => socket.write(Buffer.alloc(2 ** 26)));
   });
@@ -363,7 +363,7 @@ test("a side that does not read holds up the other", async () => {
   client.destroy();
 });
 
-test("a thousand tunnels are open at a time, and no more than there may be", async () => {
+test("a thousand tunnels can be open at a time, and no more than the limit", async () => {
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: GRANTS, limits: { connections: 1000 } });
   const tunnels: Socket[] = [];
@@ -386,7 +386,7 @@ test("a thousand tunnels are open at a time, and no more than there may be", asy
   client.destroy();
 });
 
-test("the end of the proxy ends its tunnels, and their lines are written", async () => {
+test("closing the proxy ends its tunnels and writes their ledger lines", async () => {
   await using server = await stub(echo);
   const way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");

@@ -36,7 +36,7 @@ async function taken(
   );
 }
 
-test("files, folders and patterns are taken, what is left out is not", async () => {
+test("files, folders and patterns are copied, except ignored ones", async () => {
   await using made = await place({
     "a.txt": "a",
     "b.txt": "b",
@@ -63,7 +63,7 @@ test("files, folders and patterns are taken, what is left out is not", async () 
   });
 });
 
-test("nothing outside of the context is read: no way up, no link, no pipe", async () => {
+test("nothing outside the context is read: no parent folder, no link, no pipe", async () => {
   await using made = await place({ "ctx/in.txt": "in", "ctx/sub/x": "x", "out.txt": "out" });
   await writeFile(made.at("secret"), "the host's");
   await symlink(made.at("secret"), made.at("w/ctx/link"));
@@ -99,7 +99,7 @@ test("nothing outside of the context is read: no way up, no link, no pipe", asyn
   assert.match(String((await taken(made.at("w"), "other", "."))["."]), /is a link/);
 });
 
-test("the whole workspace is no source, and too much is none", async () => {
+test("the whole workspace and too much data are refused as a source", async () => {
   await using made = await place({ a: "a", "big/x": "x".repeat(17 * 2 ** 20) });
   const said = await taken(made.at("w"), "", ".", "/", "*", "big");
   for (const source of [".", "/", "*"]) assert.match(String(said[source]), /the whole workspace/);
@@ -109,7 +109,7 @@ test("the whole workspace is no source, and too much is none", async () => {
   assert.match(String((await taken(made.at("w"), "", "many"))["many"]), /more than 500 files/);
 });
 
-test("a file that a recipe pins is read with these bytes alone, and never through a link", async () => {
+test("a file pinned by a recipe is read only with exactly these bytes, and never through a link", async () => {
   await using made = await place({ "a/b.txt": "one" });
   const file = { path: "a/b.txt", sha256: sha("one") };
   assert.equal(Buffer.from(await pinnedBytes(made.at("w"), file)).toString(), "one");
@@ -121,7 +121,7 @@ test("a file that a recipe pins is read with these bytes alone, and never throug
   await assert.rejects(pinnedBytes(made.at("w"), { ...file, path: "../x" }), /link/);
 });
 
-test("COPY and ADD put them where an image's build does", async () => {
+test("COPY and ADD put files where an image build does", async () => {
   await using made = await place({
     "a.txt": "a",
     "run.sh": "#!/bin/sh\n",
@@ -173,7 +173,7 @@ test("COPY and ADD put them where an image's build does", async () => {
 const holds = (pattern: string, path: string, deep = true): boolean =>
   globOf(pattern, deep)?.matches(path, new Steps()) === true;
 
-test("stars stay within a name, two of them go through folders", () => {
+test("a star stays within a name, and two of them cross folders", () => {
   for (const [pattern, path] of [
     ["*.md", "a.md"],
     ["a/*/c", "a/b/c"],
@@ -205,7 +205,7 @@ test("stars stay within a name, two of them go through folders", () => {
   assert.equal(globOf("a\\", true), undefined);
 });
 
-test("of the lines of a .dockerignore the last one that holds counts, for folders all that is below", () => {
+test("the last matching line of a .dockerignore decides, and a folder includes everything below it", () => {
   const ignored = ignoredBy("# all\n*\n!src\n src/*.log \n!/src/keep.log\n\n!docs/**/*.md\n");
   const left = (path: string): boolean => ignored(path, new Steps());
   const paths = [
@@ -223,7 +223,7 @@ test("of the lines of a .dockerignore the last one that holds counts, for folder
   assert.equal(ignoredBy("node_modules")("packages/node_modules/a", new Steps()), false);
 });
 
-test("patterns that were made to take for ever are ended", () => {
+test("patterns built to take forever are stopped", () => {
   const hostile = `${"**a".repeat(150)}b\n`.repeat(400);
   const ignored = ignoredBy(hostile);
   assert.throws(() => {

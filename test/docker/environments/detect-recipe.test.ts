@@ -9,7 +9,7 @@ const filesOf = (files: Readonly<Record<string, string>>) =>
   Object.entries(files).map(([path, text]) => ({ path, text, hash: "" }));
 
 for (const { name, files, recipe, notTaken = [] } of SHAPES)
-  test(`a project is told from its files: ${name}`, () => {
+  test(`a project is detected from its files: ${name}`, () => {
     const found = detectRecipe(filesOf(files));
     const told = Object.keys(recipe).map((key) => [key, found.recipe[key as keyof typeof recipe]]);
     assert.deepEqual(Object.fromEntries(told), recipe);
@@ -27,7 +27,7 @@ for (const { name, files, recipe, notTaken = [] } of SHAPES)
     for (const { from } of found.taken) assert.ok(Object.hasOwn(files, from), `${from} is one of its files`);
   });
 
-test("a repository cannot put words of its own into a command", () => {
+test("a repository cannot inject its own words into a command", () => {
   const evil = "20; touch /tmp/x";
   const found = detectRecipe(
     filesOf({
@@ -49,7 +49,7 @@ const notTakenOf = (files: Readonly<Record<string, string>>): string =>
     .notTaken.map(({ what }) => what)
     .join("\n");
 
-test("hosts of packages are told of what a project's files name, in a time that grows with them", () => {
+test("package hosts in a project's files are pointed out, in a time linear to their size", () => {
   assert.match(notTakenOf({ Gemfile: "source('https://gems.example')\n" }), /--allow-domain gems\.example/);
   assert.match(
     notTakenOf({ Gemfile: 'source ( "https://me@gems.example/a" )\n' }),
@@ -73,7 +73,7 @@ test("hosts of packages are told of what a project's files name, in a time that 
     assert.match(notTakenOf({ "composer.json": text }), /--allow-domain HOST/);
 });
 
-test("a range says which line it wants only where it has an end", () => {
+test("a version range selects a release line only if it has an upper limit", () => {
   const cases = {
     "^18": "18",
     "18.x": "18",

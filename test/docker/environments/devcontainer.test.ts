@@ -9,7 +9,7 @@ const read = (text: string): FoundRecipe => {
   return found;
 };
 
-test("image, variables and the commands of set-up are taken, in an editor's order and in all three forms", () => {
+test("image, variables and set-up commands are taken in an editor's order and in all three forms", () => {
   const { recipe, taken } = read(`{
     // a comment, and trailing commas
     "name": "demo", "image": "registry.test/team/box:1",
@@ -57,7 +57,7 @@ test("everything else is listed with the reason", () => {
     assert.ok(names.has(name), name);
 });
 
-test("what is no object with comments is said, however deep it is", () => {
+test("a file that is not a JSON object is reported, however deeply nested", () => {
   for (const text of ["", "[]", "{", '{"a":'.repeat(100_000)])
     assert.equal(typeof readDevcontainer(text, "x"), "string");
 });

@@ -14,7 +14,7 @@ const refused = (text: string): string => {
   return typeof found === "string" ? found : "it was read";
 };
 
-test("lines have the folder, the variables and the shell that hold where they stand", () => {
+test("each line has the folder, variables and shell that apply at its position", () => {
   const { image, lines, env, notTaken } = read(
     `# syntax=docker/dockerfile:1
 ARG VARIANT="bookworm"
@@ -46,7 +46,7 @@ CMD ["sleep"]
   assert.equal(lines.length, 4);
 });
 
-test("a line has the user that holds where it stands, and a stage those of the one it is made of", () => {
+test("each line has the user that applies at its position, and a stage inherits from the one it is based on", () => {
   const { lines, notTaken } = read(
     `ARG WHO=1000:100
 FROM one AS base
@@ -96,7 +96,7 @@ for (const user of ["", "a b", "$(id)", "a;b", "-x", ":", "1000:", "a:b:c", "../
     );
   });
 
-test("of several stages those count that the last, or the wanted one, is made of", () => {
+test("only the stages that the last or the selected one is based on are used", () => {
   const text = `FROM one AS Base
 RUN echo base
 FROM two AS other
@@ -130,7 +130,7 @@ FROM last
 COPY --from=3 /opt /opt
 `;
 
-test("what lines take of stages and images names them by number, each behind what it takes of itself", () => {
+test("references to stages and images become numbers, each after those it needs itself", () => {
   const { image, lines, stages, notTaken } = read(BUILT.slice(0, BUILT.indexOf("FROM last")));
   assert.deepEqual(
     [image, ...stages.map((stage) => stage.image)],
@@ -171,7 +171,7 @@ test("what lines take of stages and images names them by number, each behind wha
   ]);
 });
 
-test("arguments come from who builds, else from the file; what stands between is one script", () => {
+test("arguments come from the caller or else from the file, and a heredoc becomes one script", () => {
   const text = `ARG TAG
 FROM base:\${TAG:-none}
 ARG TAG
@@ -200,7 +200,7 @@ const brought = (...instructions: readonly string[]): readonly string[] => {
 const GET = (url: string, to: string): string =>
   `if command -v curl >/dev/null; then curl -fsSL -o ${to} ${url}; else wget -q -O ${to} ${url}; fi`;
 
-test("a text of the file's own is put where it says, and what an address gives is asked for in the layer's container", () => {
+test("a heredoc is written to its target, and a download is made in the layer's container", () => {
   assert.deepEqual(brought("COPY <<EOF /etc/motd", "it's $V", "EOF"), [
     String.raw`mkdir -p "$(dirname /etc/motd)" && printf '%s\n' 'it'\''s 7' > /etc/motd`,
   ]);
@@ -218,7 +218,7 @@ test("a text of the file's own is put where it says, and what an address gives i
   assert.equal(brought('ADD ["https://files.test/a", "https://files.test/b", "/x/"]').length, 2);
 });
 
-test("what is a file of the repository, no stage, no image or neither of these is not taken", () => {
+test("files of the repository and invalid sources are not taken", () => {
   for (const instruction of [
     "COPY . /x",
     "COPY ../../etc/passwd /x",
@@ -253,14 +253,14 @@ test("what is a file of the repository, no stage, no image or neither of these i
     assert.deepEqual(brought(instruction), ["-"], instruction);
 });
 
-test("nothing of an address or of a text is a word of the shell's", () => {
+test("nothing of an address or a text becomes a word of the shell", () => {
   const [line = ""] = brought("ADD https://files.test/$(touch%20x);`id`'\"&a=$(id) /opt/;id/");
   const words = /-o '((?:[^']|'\\'')+)' '?(https:[^ ]+?)'?; else/.exec(line);
   assert.ok(words !== null, line);
   assert.ok(!/\s/.test(words[2] ?? " "));
 });
 
-test("a shift of numbers and a word for the standard input begin no text", () => {
+test("a shift operator and a here-string do not start a heredoc", () => {
   const lines = ["echo $((1<<3)) $((8 <<2))", "cat <<<word", "cat <<-EOF\n\tone\n\tEOF"];
   assert.deepEqual(
     read(`FROM x\n${lines.map((line) => `RUN ${line}\n`).join("")}`).lines.map(({ run }) => run),
@@ -268,7 +268,7 @@ test("a shift of numbers and a word for the standard input begin no text", () =>
   );
 });
 
-test("what cannot be read says where, and nothing of it is taken", () => {
+test("an unreadable Dockerfile is refused with its line", () => {
   for (const [text, why] of [
     ["", /no FROM/],
     ["RUN true", /line 1: RUN before FROM/],
@@ -283,7 +283,7 @@ test("what cannot be read says where, and nothing of it is taken", () => {
     assert.match(refused(text), why, text.slice(0, 40));
 });
 
-test("arbitrary texts are read or refused in words, and soon", () => {
+test("arbitrary texts are read or refused with a message", () => {
   for (const text of [
     "\\\n".repeat(200_000),
     `FROM x\nENV ${'a="\\'.repeat(50_000)}`,
@@ -292,7 +292,7 @@ test("arbitrary texts are read or refused in words, and soon", () => {
     assert.ok(["string", "object"].includes(typeof readDockerfile(text)));
 });
 
-test("a dev container's Dockerfile is its image, its lines and its variables; the rest is told", () => {
+test("a dev container's Dockerfile provides its image, lines and variables, and the rest is listed", () => {
   const found = readDevcontainer(
     JSON.stringify({
       build: { dockerfile: "Dockerfile", args: { V: "1", H: "${localEnv:H}" } },
@@ -322,7 +322,7 @@ test("a dev container's Dockerfile is its image, its lines and its variables; th
     assert.match(left, each);
 });
 
-test("a line of very many flags is read in one pass", () => {
+test("a line with very many flags is read in one pass", () => {
   const read = readDockerfile(`FROM debian:12\nADD ${"--a ".repeat(250_000)}https://files.test/a /x\n`);
   assert.ok(typeof read === "object");
 });

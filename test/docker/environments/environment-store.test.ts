@@ -25,7 +25,7 @@ async function listed(archive: Buffer, owner: { readonly uid: number; readonly g
     .map((line) => line.replace(/\s+/g, " "));
 }
 
-test("a stream of files keeps all but its owners, however it is cut", async () => {
+test("a stream of files keeps everything except the owners, however it is split", async () => {
   await using place = await scratch({ "0/a": "a".repeat(700), [`0/${"long/".repeat(60)}b`]: "b" });
   await mkdir(place.at("0/empty"));
   await symlink("a", place.at("0/link"));

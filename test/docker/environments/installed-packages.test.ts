@@ -18,7 +18,7 @@ const list = (place: string, content: string): string =>
     .map((line) => `|${line}`)
     .join("\n")}\n`;
 
-test("each manager's own list, or the names of what it keeps, tell packages and versions", () => {
+test("packages and versions come from each manager's own list, or from file names", () => {
   const output = [
     list(
       "/w/node_modules/.package-lock.json",
@@ -78,7 +78,7 @@ test("each manager's own list, or the names of what it keeps, tell packages and 
   ]);
 });
 
-test("what a hostile tree shows is no package, or one by harmless words only", () => {
+test("a hostile tree yields no packages, or only harmless words", () => {
   for (const content of ["", "null", "[]", '{"packages":7}', '{"packages":{"node_modules/x":null}}', "{"])
     assert.deepEqual(named(list("/w/node_modules/.package-lock.json", content)), []);
   assert.deepEqual(named(list("/w/vendor/composer/installed.json", '{"packages":[null,7,{"name":1}]}')), []);
@@ -89,7 +89,7 @@ test("what a hostile tree shows is no package, or one by harmless words only", (
   assert.deepEqual(named("|lines of no list\nPP\nQ\n"), []);
 });
 
-test("of two lists the later one's new ones are named, and all are counted", () => {
+test("packages new in the later of two lists are named, and all are counted", () => {
   const [a, b] = [1, 2].map((each) => ({ ecosystem: "npm", name: "x", version: `${each}` }));
   assert.ok(a !== undefined && b !== undefined);
   assert.deepEqual(installedSince([a], { packages: [a, b], whole: true }), {
@@ -110,7 +110,7 @@ const here = (workspace: string): Box =>
     },
   }) as unknown as Box;
 
-test("the look at a tree finds each, goes into no package, and follows no link out of it", async () => {
+test("the search of a tree finds every list, enters no package, and follows no link out", async () => {
   await using place = await scratch();
   const lock = JSON.stringify({ packages: { "node_modules/a": { version: "1.0.0" } } });
   await place.write("w/node_modules/.package-lock.json", lock);

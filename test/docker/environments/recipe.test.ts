@@ -19,7 +19,7 @@ const taking = (stage: number, path = "/opt/a"): object => ({
   from: { stage, paths: [path], to: "/opt/" },
 });
 
-test("a recipe is strict, and says where it is wrong", () => {
+test("a recipe is validated strictly, with the position of errors", () => {
   const cases: readonly (readonly [object, RegExp])[] = [
     [{ package: ["a"] }, /package/],
     [{ packages: ["Not A Package"] }, /packages\.0: .*libpq-dev/],
@@ -45,7 +45,7 @@ test("a recipe is strict, and says where it is wrong", () => {
   assert.equal(recipe({ packages: ["libpq-dev"], toolchains: { go: "1.22" } }).toolchains.go, "1.22");
 });
 
-test("the key goes by base, recipe and files; the system layer's by what it is made of alone", () => {
+test("the environment key depends on base, recipe and files, and the system layer's key only on its own parts", () => {
   const bases = { base: "sha256:a", stages: [] };
   const files = [
     { path: "a", hash: "1" },
@@ -70,7 +70,7 @@ test("the key goes by base, recipe and files; the system layer's by what it is m
 const of = (read: Recipe, stages: readonly string[], owner = ""): string =>
   systemKey({ base: "sha256:a", stages }, read, owner);
 
-test("a layer that takes of stages goes by their images and lines, in their order, and one with files is its owner's", () => {
+test("the key of a layer with stages depends on their images and lines, and one with files is private to its owner", () => {
   const staged = (image: string, lines: readonly object[] = [{ run: "make" }]): Recipe =>
     recipe({ stages: [{ image, system: lines }], system: [taking(0)] });
   const key = of(staged("one"), ["sha256:1"]);

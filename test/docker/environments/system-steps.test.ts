@@ -18,7 +18,7 @@ const wishes = (recipe: object) => ({
   arch: "amd64",
 });
 
-test("a recipe that the sandbox image meets has no system layer, and so no network for one", () => {
+test("a recipe that the sandbox image satisfies has no system layer and needs no network for one", () => {
   const plain = wishes({
     toolchains: { node: null, python: null },
     registries: ["npm"],
@@ -28,7 +28,7 @@ test("a recipe that the sandbox image meets has no system layer, and so no netwo
   assert.deepEqual(systemRegistries(plain), []);
 });
 
-test("each toolchain comes from where it can be had, and only those registries are opened", () => {
+test("each toolchain comes from its own source, and only those registries are opened", () => {
   const all = wishes({
     packages: ["libpq-dev"],
     toolchains: { node: "20", go: "1.22", rust: "1.75", java: "17" },
@@ -46,7 +46,7 @@ test("each toolchain comes from where it can be had, and only those registries a
   for (const { script } of steps) assert.equal(spawnSync("sh", ["-n", "-c", script]).status, 0, script);
 });
 
-test("what was got is told beside what was wanted", () => {
+test("the versions obtained are reported next to those requested", () => {
   const { recipe } = wishes({
     toolchains: { node: "20", python: "3.9", go: "1.22", rust: null, ruby: "3.1" },
   });
@@ -61,7 +61,7 @@ test("what was got is told beside what was wanted", () => {
   ]);
 });
 
-test("tools are told to stay offline only where nothing is granted", () => {
+test("tools are told to stay offline only if nothing is granted", () => {
   const { recipe } = wishes({
     toolchains: { node: null, python: null, rust: null, go: null, java: null },
     folders: [".venv"],
@@ -104,7 +104,7 @@ test("composer and bundler keep what they install, and composer is told to stay 
   assert.deepEqual(onImage("vendors"), {});
 });
 
-test("pnpm keeps its store in the cache by both of its names for that, and a new yarn is told an age", () => {
+test("pnpm's store is in the cache under both of its settings, and a recent yarn gets the minimum age", () => {
   const where = { workspace: "/w", granted: true, minAge: 60 * 60_000 };
   const variables = toolVariables(wishes({ managers: { pnpm: null, yarn: "4" } }).recipe, where);
   const store = variables["npm_config_store_dir"];
@@ -115,7 +115,7 @@ test("pnpm keeps its store in the cache by both of its names for that, and a new
   assert.equal(toolVariables(old, where)["YARN_NPM_MINIMAL_AGE_GATE"], undefined);
 });
 
-test("what java says of its environment is not taken for its version", async () => {
+test("java's remark about its environment is not taken for its version", async () => {
   await using place = await scratch({
     "bin/java":
       '#!/bin/sh\n[ -z "$JAVA_TOOL_OPTIONS" ] || echo "Picked up: 127.0.0.1" >&2\necho \'openjdk version "17.0.9"\' >&2\n',

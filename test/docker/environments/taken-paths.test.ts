@@ -44,7 +44,7 @@ function stage(archives: Archives) {
 const kit = (...names: readonly string[]) => names.map((name) => entry(`kit/${name}`));
 const from = (...paths: readonly string[]) => ({ stage: 0, paths: [...paths], to: "/opt/" });
 
-test("a folder is read once, whatever is looked for in it, and each pattern keeps its place", async () => {
+test("a folder is read once for all patterns, and each pattern keeps its position", async () => {
   const { asked, ran, taking } = stage({ "/kit": () => kit("b.so", "a.so", "c.txt") });
   await takePaths(from("/kit/*.txt", "/etc/own", "/kit/?.so"), taking);
   assert.deepEqual(asked, ["/kit", "/kit/c.txt", "/etc/own", "/kit/a.so", "/kit/b.so"]);
@@ -52,7 +52,7 @@ test("a folder is read once, whatever is looked for in it, and each pattern keep
   assert.match(ran.at(-1) ?? "", /rm -rf \/\.harness-taken$/);
 });
 
-test("five hundred long names are put in their place by lines that a program can be given", async () => {
+test("five hundred long names are moved by commands short enough for a program", async () => {
   const names = Array.from({ length: 500 }, (_, at) => `${String(at).padStart(3, "0")}${"x".repeat(80)}`);
   const { ran, taking } = stage({ "/kit": () => kit(...names) });
   await takePaths({ ...from("/kit/*"), to: `/opt/${"y".repeat(60)}/` }, taking);
@@ -60,7 +60,7 @@ test("five hundred long names are put in their place by lines that a program can
   assert.equal(ran.join("\n").match(/^cp -a /gm)?.length, 500);
 });
 
-test("more than five hundred are refused, as is a folder that breaks off or has no end", async () => {
+test("more than five hundred files are refused, and so is a folder that breaks off or never ends", async () => {
   const names = Array.from({ length: 501 }, (_, at) => String(at));
   const many = stage({ "/kit": () => kit(...names) });
   await assert.rejects(takePaths(from("/kit/*"), many.taking), /more than 500 files match \/kit\/\*$/);

@@ -19,7 +19,7 @@ test("without a preset nothing is set", () => {
   assert.deepEqual(variables(["example.org", "git"], { min_release_age: DAY }), {});
 });
 
-test("with npm's registries the scripts of packages are off, in every manager of its packages", () => {
+test("with npm's registries package scripts are off in every manager", () => {
   assert.deepEqual(variables(["npm"]), {
     npm_config_ignore_scripts: "true",
     pnpm_config_ignore_scripts: "true",
@@ -29,12 +29,12 @@ test("with npm's registries the scripts of packages are off, in every manager of
   });
 });
 
-test("pip takes what is built already, unless packages may run code of theirs", () => {
+test("pip uses prebuilt packages unless packages may run code", () => {
   assert.deepEqual(variables(["pip"]), { PIP_ONLY_BINARY: ":all:" });
   assert.deepEqual(variables(["pip"], { install_scripts: ["x"] }), { PIP_PREFER_BINARY: "1" });
 });
 
-test("a least age is told to those that can be told", () => {
+test("a minimum age is passed to the managers that support it", () => {
   assert.deepEqual(variables(["pip", "cargo"], { min_release_age: 3 * DAY }), {
     PIP_ONLY_BINARY: ":all:",
     UV_EXCLUDE_NEWER: "2026-03-07T12:00:00.000Z",
@@ -49,7 +49,7 @@ test("a least age is told to those that can be told", () => {
   assert.equal(half["POETRY_SOLVER_MIN_RELEASE_AGE"], "1");
 });
 
-test("a yarn is told an age only where it knows the word: others would refuse to do anything", () => {
+test("yarn gets a minimum age only from the version that supports it", () => {
   const gate = { YARN_NPM_MINIMAL_AGE_GATE: String(24 * 60) };
   for (const version of ["4", "4.10.0", "4.18.1", "5.0.0"])
     assert.deepEqual(yarnAge(version, DAY), gate, version);
@@ -59,7 +59,7 @@ test("a yarn is told an age only where it knows the word: others would refuse to
   assert.equal(variables(["npm"], { min_release_age: DAY })["YARN_NPM_MINIMAL_AGE_GATE"], undefined);
 });
 
-test("which managers take no age is told by name and version, those that do are not", () => {
+test("managers without a minimum age are listed by name and version", () => {
   assert.deepEqual(managersWithoutAge({}), []);
   assert.deepEqual(managersWithoutAge({ pnpm: null, yarn: "4", uv: null, poetry: "2.4.0" }), []);
   assert.deepEqual(managersWithoutAge({ pnpm: "10.15.1", yarn: null, poetry: "1.8.5" }), [
