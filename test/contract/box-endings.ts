@@ -45,7 +45,7 @@ function abortCases({ open, of, skip }: Suite): void {
     assert.deepEqual([exit_code, cause, reason, killed, timed_out], [137, "user", "cancelled", true, false]);
   });
 
-  test(of("a command that was aborted before it began does not begin"), { skip }, async () => {
+  test(of("a command aborted before it started does not start"), { skip }, async () => {
     await using opened = await open();
     const { exit_code, cause, killed, stdout } = await opened.box.exec(
       asking(["touch", "made"]),
@@ -55,7 +55,7 @@ function abortCases({ open, of, skip }: Suite): void {
     assert.equal((await opened.box.stat("made")).kind, "failed");
   });
 
-  test(of("aborting what has ended changes nothing, for it and for the others"), { skip }, async () => {
+  test(of("aborting an ended command changes nothing, for it or for others"), { skip }, async () => {
     await using opened = await open();
     const abort = new AbortController();
     const { exit_code } = await opened.box.exec(asking(["true"]), abort.signal);
@@ -64,20 +64,16 @@ function abortCases({ open, of, skip }: Suite): void {
     assert.deepEqual([exit_code, (await other).exit_code], [0, 0]);
   });
 
-  test(
-    of("a flood that nobody keeps up with ends when it is told to, or when its time is over"),
-    { skip },
-    async () => {
-      await using opened = await open();
-      const flood = asking(opened.words.flood(1e10), { onOutput: slow, keep: { head: 1e12, tail: 0 } });
-      const aborted = await opened.box.exec(flood, AbortSignal.timeout(100));
-      assert.deepEqual([aborted.exit_code, aborted.cause], [137, "user"]);
-      const late = await opened.box.exec({ ...flood, timeoutMs: 100 }, NEVER);
-      assert.deepEqual([late.exit_code, late.cause], [124, "timeout"]);
-    },
-  );
+  test(of("a flood with a slow reader ends when it is cancelled or its time is up"), { skip }, async () => {
+    await using opened = await open();
+    const flood = asking(opened.words.flood(1e10), { onOutput: slow, keep: { head: 1e12, tail: 0 } });
+    const aborted = await opened.box.exec(flood, AbortSignal.timeout(100));
+    assert.deepEqual([aborted.exit_code, aborted.cause], [137, "user"]);
+    const late = await opened.box.exec({ ...flood, timeoutMs: 100 }, NEVER);
+    assert.deepEqual([late.exit_code, late.cause], [124, "timeout"]);
+  });
 
-  test(of("aborting one command leaves those beside it alone"), { skip }, async () => {
+  test(of("aborting one command does not affect others"), { skip }, async () => {
     await using opened = await open();
     const abort = new AbortController();
     const [one, other] = [
@@ -91,7 +87,7 @@ function abortCases({ open, of, skip }: Suite): void {
 }
 
 function jobCases({ open, of, skip }: Suite): void {
-  test(of("a job goes on beside other commands until it is killed"), { skip }, async () => {
+  test(of("a job runs beside other commands until it is killed"), { skip }, async () => {
     await using opened = await open();
     const never = Promise.withResolvers<never>();
     async function* oneLine(): AsyncGenerator<Uint8Array> {
@@ -110,7 +106,7 @@ function jobCases({ open, of, skip }: Suite): void {
     job.resize(80, 24);
   });
 
-  test(of("a job that ends by itself has a result as any command"), { skip }, async () => {
+  test(of("a job that ends by itself has a result like any command"), { skip }, async () => {
     await using opened = await open();
     const job = opened.box.start(asking(opened.words.exit(4)));
     assert.deepEqual([(await job.result).exit_code, job.output().stdout.length], [4, 0]);
@@ -131,7 +127,7 @@ export function endingCases({ open, of, skip }: Suite): void {
     await everythingIsLost(box);
   });
 
-  test(of("a job whose result nobody asked for may be lost without a word"), { skip }, async () => {
+  test(of("a job whose result nobody awaits may be lost silently"), { skip }, async () => {
     await using opened = await open();
     opened.box.start(asking(["sleep", "30"]));
     await opened.lose();
@@ -139,7 +135,7 @@ export function endingCases({ open, of, skip }: Suite): void {
     await sleep(20);
   });
 
-  test(of("after its owner has ended it, twice at once and once more, it is gone"), { skip }, async () => {
+  test(of("after its owner has disposed of it, even several times, it is gone"), { skip }, async () => {
     await using opened = await open();
     const { box } = opened;
     const busy = assert.rejects(box.exec(asking(["sleep", "30"]), NEVER), isLoss);

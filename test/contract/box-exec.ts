@@ -36,53 +36,45 @@ const keptFileResult = ({ keptFile }: ExecResult): string =>
       : `${keptFile.kind} ${keptFile.code}`;
 
 function keptCases({ open, of, skip }: Suite): void {
-  test(
-    of("a file that is asked for comes with the command's own end, and with no other"),
-    { skip },
-    async () => {
-      await using opened = await open();
-      const { words, box } = opened;
-      const cases: readonly (readonly [readonly string[], string, string, object?])[] = [
-        [["true"], "old.txt", "ok old text\n"],
-        [["false"], "old.txt", "ok old text\n"],
-        [["true"], "gone.txt", "ok "],
-        [["true"], "no-such-file", "failed ENOENT"],
-        [["true"], "sub", "failed EISDIR"],
-        [words.leave(2), "old.txt", "ok old text\n"],
-        [words.die(15), "old.txt", "nothing"],
-        [words.die(9), "old.txt", "nothing"],
-        [["no-such-program"], "old.txt", "nothing"],
-        [["true"], "old.txt", "nothing", { folder: "no/such/folder" }],
-        [["sleep", "30"], "old.txt", "nothing", { timeoutMs: 100 }],
-      ];
-      for (const [words, name, expected, more] of cases) {
-        const keepFile = { path: `${box.workspace}/${name}`, limit: 100 };
-        assert.equal(
-          keptFileResult(await exec(opened, words, { keepFile, ...more })),
-          expected,
-          words.join(" "),
-        );
-      }
-      assert.equal(keptFileResult(await exec(opened, ["true"])), "nothing");
-    },
-  );
-
-  test(
-    of("of such a file no more is given than was asked for: it is whole, or too large"),
-    { skip },
-    async () => {
-      await using opened = await open();
-      const path = `${opened.box.workspace}/old.txt`;
-      const at = async (limit: number): Promise<string> =>
-        keptFileResult(await exec(opened, ["true"], { keepFile: { path, limit } }));
-      assert.deepEqual(
-        [await at(9), await at(8), await at(0)],
-        ["ok old text\n", "failed EFBIG", "failed EFBIG"],
+  test(of("a requested file is returned with the end of its command, and no other"), { skip }, async () => {
+    await using opened = await open();
+    const { words, box } = opened;
+    const cases: readonly (readonly [readonly string[], string, string, object?])[] = [
+      [["true"], "old.txt", "ok old text\n"],
+      [["false"], "old.txt", "ok old text\n"],
+      [["true"], "gone.txt", "ok "],
+      [["true"], "no-such-file", "failed ENOENT"],
+      [["true"], "sub", "failed EISDIR"],
+      [words.leave(2), "old.txt", "ok old text\n"],
+      [words.die(15), "old.txt", "nothing"],
+      [words.die(9), "old.txt", "nothing"],
+      [["no-such-program"], "old.txt", "nothing"],
+      [["true"], "old.txt", "nothing", { folder: "no/such/folder" }],
+      [["sleep", "30"], "old.txt", "nothing", { timeoutMs: 100 }],
+    ];
+    for (const [words, name, expected, more] of cases) {
+      const keepFile = { path: `${box.workspace}/${name}`, limit: 100 };
+      assert.equal(
+        keptFileResult(await exec(opened, words, { keepFile, ...more })),
+        expected,
+        words.join(" "),
       );
-    },
-  );
+    }
+    assert.equal(keptFileResult(await exec(opened, ["true"])), "nothing");
+  });
 
-  test(of("a command whose folder is gone was not run, which is said apart"), { skip }, async () => {
+  test(of("a requested file is returned whole or refused as too large"), { skip }, async () => {
+    await using opened = await open();
+    const path = `${opened.box.workspace}/old.txt`;
+    const at = async (limit: number): Promise<string> =>
+      keptFileResult(await exec(opened, ["true"], { keepFile: { path, limit } }));
+    assert.deepEqual(
+      [await at(9), await at(8), await at(0)],
+      ["ok old text\n", "failed EFBIG", "failed EFBIG"],
+    );
+  });
+
+  test(of("a command whose folder is gone does not run and is marked as such"), { skip }, async () => {
     await using opened = await open();
     const { workspace } = opened.box;
     const gone = async (folder: string, exactFolder?: true): Promise<readonly unknown[]> => {
@@ -99,7 +91,7 @@ function keptCases({ open, of, skip }: Suite): void {
 }
 
 function resultCases({ open, of, skip }: Suite): void {
-  test(of("a result has every field, and says nothing where there is nothing to say"), { skip }, async () => {
+  test(of("a result has every field, empty where there is nothing to report"), { skip }, async () => {
     await using opened = await open();
     const result = await exec(opened, ["true"]);
     const { duration_ms, peak, stdout, stderr, ...rest } = result;
@@ -118,7 +110,7 @@ function resultCases({ open, of, skip }: Suite): void {
       assert.deepEqual([head.length, tail.length, total, lost], [0, 0, 0, 0]);
   });
 
-  test(of("exit codes are a shell's"), { skip }, async () => {
+  test(of("exit codes are those of a shell"), { skip }, async () => {
     await using opened = await open();
     const { words } = opened;
     const cases: readonly (readonly [readonly string[], readonly unknown[], object?])[] = [
@@ -167,7 +159,7 @@ function givenCases({ open, of, skip }: Suite): void {
     },
   );
 
-  test(of("its environment is the box's with the call's over it, for this call only"), { skip }, async () => {
+  test(of("a call's variables override the box's for this call only"), { skip }, async () => {
     await using opened = await open();
     const value = "a=b \"'$\n ä";
     const set = await exec(opened, ["printenv", "SOME_NAME"], { env: { SOME_NAME: value } });
@@ -175,13 +167,13 @@ function givenCases({ open, of, skip }: Suite): void {
     assert.equal((await exec(opened, ["printenv", "SOME_NAME"])).exit_code, 1);
   });
 
-  test(of("its words arrive as they are"), { skip }, async () => {
+  test(of("arguments arrive unchanged"), { skip }, async () => {
     await using opened = await open();
     const words = ["a b", "", "$HOME", "*", "'\"", "ä\n-"];
     assert.equal(text((await exec(opened, ["echo", "x", ...words])).stdout.head), `x ${words.join(" ")}\n`);
   });
 
-  test(of("its input is what it is given, and nothing otherwise"), { skip }, async () => {
+  test(of("a command gets the given input, and no input otherwise"), { skip }, async () => {
     await using opened = await open();
     assert.equal((await exec(opened, ["cat"])).stdout.total, 0);
     const given = await exec(opened, ["cat"], { input: inputOf("one ", "", Buffer.from([0, 255, 10])) });
@@ -192,21 +184,17 @@ function givenCases({ open, of, skip }: Suite): void {
     assert.equal(unread.exit_code, 0);
   });
 
-  test(
-    of("a command whose input fails is ended: half of it must not pass for the whole"),
-    { skip },
-    async () => {
-      await using opened = await open();
-      const result = await exec(opened, ["cat"], { input: failing() });
-      assert.deepEqual(brief(result), [137, "user", false, true]);
-      assert.match(result.reason, /input/);
-      assert.equal((await exec(opened, ["true"])).exit_code, 0);
-    },
-  );
+  test(of("a command whose input fails is ended"), { skip }, async () => {
+    await using opened = await open();
+    const result = await exec(opened, ["cat"], { input: failing() });
+    assert.deepEqual(brief(result), [137, "user", false, true]);
+    assert.match(result.reason, /input/);
+    assert.equal((await exec(opened, ["true"])).exit_code, 0);
+  });
 }
 
 function besideCases({ open, of, skip }: Suite): void {
-  test(of("any number run side by side, each with its own output"), { skip }, async () => {
+  test(of("any number of commands run in parallel, each with its own output"), { skip }, async () => {
     await using opened = await open();
     const numbers = Array.from({ length: 100 }, (_, index) => String(index));
     const results = await Promise.all(
@@ -218,13 +206,13 @@ function besideCases({ open, of, skip }: Suite): void {
     );
   });
 
-  test(of("what a command leaves running ends with it, and is counted"), { skip }, async () => {
+  test(of("processes that a command leaves behind end with it and are counted"), { skip }, async () => {
     await using opened = await open();
     const { exit_code, leftovers, cause } = await exec(opened, opened.words.leave(3));
     assert.deepEqual([exit_code, leftovers, cause], [0, 3, null]);
   });
 
-  test(of("a word that no program can be given is a value, and nothing runs"), { skip }, async () => {
+  test(of("an impossible argument yields a failed result, and nothing runs"), { skip }, async () => {
     await using opened = await open();
     for (const words of [
       ["touch", "made\0not"],

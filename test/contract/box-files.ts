@@ -34,31 +34,27 @@ export function fileCases(suite: Suite): void {
 }
 
 function contentCases({ open, of, skip }: Suite): void {
-  test(
-    of("read gives a file, or the part of it that is asked for, and its whole size"),
-    { skip },
-    async () => {
-      await using opened = await open();
-      const { box } = opened;
-      const part = async (
-        file: string,
-        range?: { offset: number; limit: number },
-      ): Promise<readonly unknown[]> => {
-        const { content, size } = valueOf(await box.read(file, range));
-        return [text(content), size];
-      };
-      assert.deepEqual(await part("old.txt"), ["old text\n", 9]);
-      assert.deepEqual(await part(`${box.workspace}/sub/../old.txt`), ["old text\n", 9]);
-      assert.deepEqual(await part("old.txt", { offset: 4, limit: 4 }), ["text", 9]);
-      assert.deepEqual(await part("old.txt", { offset: 4, limit: 0 }), ["", 9]);
-      assert.deepEqual(await part("old.txt", { offset: 100, limit: 4 }), ["", 9]);
-      assert.deepEqual(await part("gone.txt"), ["", 0]);
-      assert.deepEqual(await part(".git/config"), ["[core]\n", 7]);
-    },
-  );
+  test(of("read returns a file or the requested part, and its whole size"), { skip }, async () => {
+    await using opened = await open();
+    const { box } = opened;
+    const part = async (
+      file: string,
+      range?: { offset: number; limit: number },
+    ): Promise<readonly unknown[]> => {
+      const { content, size } = valueOf(await box.read(file, range));
+      return [text(content), size];
+    };
+    assert.deepEqual(await part("old.txt"), ["old text\n", 9]);
+    assert.deepEqual(await part(`${box.workspace}/sub/../old.txt`), ["old text\n", 9]);
+    assert.deepEqual(await part("old.txt", { offset: 4, limit: 4 }), ["text", 9]);
+    assert.deepEqual(await part("old.txt", { offset: 4, limit: 0 }), ["", 9]);
+    assert.deepEqual(await part("old.txt", { offset: 100, limit: 4 }), ["", 9]);
+    assert.deepEqual(await part("gone.txt"), ["", 0]);
+    assert.deepEqual(await part(".git/config"), ["[core]\n", 7]);
+  });
 
   test(
-    of("write makes a file and the folders above it, and keeps the mode of an older one"),
+    of("write creates a file and its parent folders, and keeps the mode of an existing one"),
     { skip },
     async () => {
       await using opened = await open();
@@ -79,7 +75,7 @@ function contentCases({ open, of, skip }: Suite): void {
   );
 
   test(
-    of("writes of one file side by side leave one of them whole, and nothing beside it"),
+    of("parallel writes of one file leave one of them complete, and no other files"),
     { skip },
     async () => {
       await using opened = await open();
@@ -114,29 +110,25 @@ function contentCases({ open, of, skip }: Suite): void {
 }
 
 function searchCases({ open, of, skip }: Suite): void {
-  test(
-    of("search gives the lines that fit, in the order of their paths, no more than asked for"),
-    { skip },
-    async () => {
-      await using opened = await open();
-      const { box } = opened;
-      await box.write("sub/a.txt", Buffer.from("one\ntwo needle\nthree\n"));
-      await box.write("sub/b.txt", Buffer.from("needle 4\n"));
-      const lines = [
-        { path: "sub/a.txt", line: 2, text: "two needle" },
-        { path: "sub/b.txt", line: 1, text: "needle 4" },
-      ];
-      assert.deepEqual(valueOf(await box.search({ pattern: "n.edle", limit: 9 })), { lines, more: false });
-      const first = valueOf(await box.search({ pattern: "needle", folder: "sub", limit: 1 }));
-      assert.deepEqual(first, { lines: lines.slice(0, 1), more: true });
-      const none = valueOf(await box.search({ pattern: "no such text", limit: 9 }));
-      assert.deepEqual(none, { lines: [], more: false });
-    },
-  );
+  test(of("search returns matching lines in order of their paths, up to the limit"), { skip }, async () => {
+    await using opened = await open();
+    const { box } = opened;
+    await box.write("sub/a.txt", Buffer.from("one\ntwo needle\nthree\n"));
+    await box.write("sub/b.txt", Buffer.from("needle 4\n"));
+    const lines = [
+      { path: "sub/a.txt", line: 2, text: "two needle" },
+      { path: "sub/b.txt", line: 1, text: "needle 4" },
+    ];
+    assert.deepEqual(valueOf(await box.search({ pattern: "n.edle", limit: 9 })), { lines, more: false });
+    const first = valueOf(await box.search({ pattern: "needle", folder: "sub", limit: 1 }));
+    assert.deepEqual(first, { lines: lines.slice(0, 1), more: true });
+    const none = valueOf(await box.search({ pattern: "no such text", limit: 9 }));
+    assert.deepEqual(none, { lines: [], more: false });
+  });
 }
 
 function refusalCases({ open, of, skip, copies }: Suite): void {
-  test(of("every refusal is a value that names its path"), { skip }, async () => {
+  test(of("every refusal is a value with its path"), { skip }, async () => {
     await using opened = await open();
     const { box } = opened;
     const at = (name: string): string => `${box.workspace}/${name}`;
@@ -157,7 +149,7 @@ function refusalCases({ open, of, skip, copies }: Suite): void {
     assert.equal(text(valueOf(await box.read(".git/config")).content), "[core]\n");
   });
 
-  test(of("names that no file can have are refused, not cut short"), { skip }, async () => {
+  test(of("impossible file names are refused, not truncated"), { skip }, async () => {
     await using opened = await open();
     const { box } = opened;
     const some = Buffer.from("x");
@@ -204,7 +196,7 @@ function changeCases({ open, of, skip }: Suite): void {
 
 /** For boxes over a copy: what may reach the folder is decided when changes are applied. */
 function copyCases({ open, of, skip }: Suite): void {
-  test(of("nothing of a copy is protected, and nothing of it reaches the folder"), { skip }, async () => {
+  test(of("in a copy nothing is protected, and nothing reaches the folder"), { skip }, async () => {
     await using opened = await open();
     const made = await opened.box.exec(asking(["mkdir", ".git/new", ".vscode"]), NEVER);
     assert.deepEqual([made.exit_code, made.blocked, made.quarantined], [0, [], []]);
@@ -234,7 +226,7 @@ function protectionCases({ open, of, skip }: Suite): void {
     },
   );
 
-  test(of("a protected path that a command makes is taken out again"), { skip }, async () => {
+  test(of("a protected path created by a command is moved out"), { skip }, async () => {
     await using opened = await open();
     const { box } = opened;
     const { exit_code, quarantined } = await box.exec(asking(["mkdir", ".vscode"]), NEVER);

@@ -10,7 +10,7 @@ const pattern = (bytes: number): Buffer =>
   Buffer.from(Array.from({ length: bytes }, (_, at) => (at * 7 + (at >> 8)) & 0xff));
 
 export function outputCases({ open, of, skip }: Suite): void {
-  test(of("head, tail, lost and total add up, whatever the sizes"), { skip }, async () => {
+  test(of("head, tail, lost and total add up for all sizes"), { skip }, async () => {
     await using opened = await open();
     const size = fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 200_000 }));
     // Includes more bytes than fit into a tail.
@@ -29,7 +29,7 @@ export function outputCases({ open, of, skip }: Suite): void {
     );
   });
 
-  test(of("both streams are kept apart, and their bytes are as they were"), { skip }, async () => {
+  test(of("both streams are separate, and their bytes unchanged"), { skip }, async () => {
     await using opened = await open();
     const { stdout, stderr } = await opened.box.exec(asking(opened.words.says("ä€😀", "e\n")), NEVER);
     assert.deepEqual([text(stdout.head), text(stderr.head)], ["ä€😀", "e\n"]);
@@ -38,7 +38,7 @@ export function outputCases({ open, of, skip }: Suite): void {
     assert.deepEqual(Buffer.from(echoed.stdout.head), binary);
   });
 
-  test(of("a flood costs no more than what is kept of it"), { skip }, async () => {
+  test(of("a flood uses no more memory than what is kept of it"), { skip }, async () => {
     await using opened = await open();
     const keep = { head: 1000, tail: 10 };
     const { stdout } = await opened.box.exec(asking(opened.words.flood(20_000_000), { keep }), NEVER);
@@ -46,7 +46,7 @@ export function outputCases({ open, of, skip }: Suite): void {
     assert.deepEqual([head.length, tail.length, total, lost], [1000, 10, 20_000_000, 19_998_990]);
   });
 
-  test(of("onOutput gets the head as it comes and the result only the rest"), { skip }, async () => {
+  test(of("onOutput gets the head as it arrives, and the result only the rest"), { skip }, async () => {
     await using opened = await open();
     const seen: Uint8Array[] = [];
     const request = asking(["cat"], {
@@ -60,7 +60,7 @@ export function outputCases({ open, of, skip }: Suite): void {
     assert.deepEqual(Buffer.from(stdout.tail), pattern(5000).subarray(4900));
   });
 
-  test(of("a reader that is slow holds the command back and loses nothing"), { skip }, async () => {
+  test(of("a slow reader slows the command down and loses nothing"), { skip }, async () => {
     await using opened = await open();
     let [total, busy, most] = [0, 0, 0];
     const request = asking(opened.words.flood(2_000_000), {
@@ -77,7 +77,7 @@ export function outputCases({ open, of, skip }: Suite): void {
     assert.deepEqual([exit_code, stdout.total, total, most], [0, 2_000_000, 2_000_000, 1]);
   });
 
-  test(of("a reader that fails ends nothing but its own reading"), { skip }, async () => {
+  test(of("a failing reader ends only its own reading"), { skip }, async () => {
     await using opened = await open();
     let calls = 0;
     const onOutput = (): Promise<void> => {

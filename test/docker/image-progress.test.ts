@@ -71,8 +71,8 @@ const retryForEver: Pull = async (answer) => {
 
 for (const [what, pull, reason] of [
   ["says nothing at all", () => {}, SILENT],
-  ["begins and then says no more", (answer) => void answer.write(line({ status: "Pulling" })), SILENT],
-  ["only ever tries again", retryForEver, SILENT],
+  ["starts and then falls silent", (answer) => void answer.write(line({ status: "Pulling" })), SILENT],
+  ["only ever retries", retryForEver, SILENT],
   [
     "ends with an error",
     (answer) => void answer.end(line({ error: "manifest unknown" })),
@@ -83,7 +83,7 @@ for (const [what, pull, reason] of [
     (answer) => void answer.end(line({ status: "Done" })),
     "the pull ended without the image",
   ],
-  ["says what cannot be read", (answer) => void answer.end("<html>\n"), "the pull ended without the image"],
+  ["sends unreadable output", (answer) => void answer.end("<html>\n"), "the pull ended without the image"],
 ] as const satisfies readonly (readonly [string, Pull, string])[])
   test(`an engine whose pull ${what} is reported as: ${reason}`, async () => {
     await using engine = await scriptedEngine(pull);
@@ -154,10 +154,10 @@ const STREAMS: Readonly<Record<string, readonly [text: string, lines: readonly P
       said("a"),
       "no space left",
     ],
-    "an empty error, which is one all the same": ['{"error":""}\n', [], ""],
-    "an error that is no text": ['{"error":5,"status":"a"}\n', said("a"), "end"],
-    "lines that are no JSON": ["plain words\n{broken\n", said("plain words", "{broken"), "end"],
-    "lines that hold no object": ['5\nnull\n"text"\ntrue\n', [], "end"],
+    "an empty error, which still counts": ['{"error":""}\n', [], ""],
+    "an error that is not text": ['{"error":5,"status":"a"}\n', said("a"), "end"],
+    "lines that are not JSON": ["plain words\n{broken\n", said("plain words", "{broken"), "end"],
+    "lines without an object": ['5\nnull\n"text"\ntrue\n', [], "end"],
     "blank lines": ["\n\n  \n", [], "end"],
     "a body without the fields": ['{"aux":{"ID":"sha256:1"}}\n', said(""), "end"],
     "fields of the wrong kind": ['{"id":7,"stream":["a"],"status":"b"}\n', said(""), "end"],

@@ -60,23 +60,27 @@ test("a program missing from the image is a sandbox error, and leaves nothing", 
 const WALLS = [
   { what: "the network", command: "curl -sS --max-time 2 http://198.51.100.1/", tool: "curl --version" },
   {
-    what: "any interface but lo",
+    what: "any interface except lo",
     command: "ls /sys/class/net | grep -v '^lo$'",
     tool: "ls /sys/class/net | grep lo",
   },
-  { what: "a write to the image", command: "echo x >/usr/bin/x", tool: "echo x >/tmp/x && test -s /tmp/x" },
+  {
+    what: "write access to the image",
+    command: "echo x >/usr/bin/x",
+    tool: "echo x >/tmp/x && test -s /tmp/x",
+  },
   {
     what: "a capability",
     command: "grep -E '^Cap(Eff|Prm|Bnd):.*[1-9a-f]' /proc/self/status",
     tool: "grep CapEff /proc/self/status",
   },
   {
-    what: "gaining privileges",
+    what: "a way to gain privileges",
     command: "grep -x 'NoNewPrivs:\\s*0' /proc/self/status",
     tool: "grep -x 'NoNewPrivs:\\s*1' /proc/self/status",
   },
   {
-    what: "a process more than the limit",
+    what: "a process beyond the limit",
     command: "for i in $(seq 200); do sleep 5 & done; wait",
     tool: "sleep 0.1 & wait",
   },

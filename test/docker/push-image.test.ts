@@ -78,7 +78,7 @@ const REPOSITORY = "registry.example:5000/team/env";
 const ENTRIES: readonly (readonly [string, string, string])[] = [
   ["a host and port", "registry.example:5000", REPOSITORY],
   ["an address", "https://registry.example:5000/v2/", REPOSITORY],
-  ["docker's own name of its registry", "https://index.docker.io/v1/", "docker.io/team/env"],
+  ["docker's own name for its registry", "https://index.docker.io/v1/", "docker.io/team/env"],
 ];
 
 for (const [what, name, repository] of ENTRIES)
@@ -112,7 +112,7 @@ test("an invalid entry is reported without its content", () => {
 const HELPERS: readonly (readonly [string, object, string, object | undefined])[] = [
   ["for all", { credsStore: "pass" }, REPOSITORY, { helper: "pass", server: "registry.example:5000" }],
   [
-    "for this one before it",
+    "for this registry before it",
     { credsStore: "pass", credHelpers: { "registry.example:5000": "ecr-login" } },
     REPOSITORY,
     { helper: "ecr-login", server: "registry.example:5000" },
@@ -129,7 +129,7 @@ const HELPERS: readonly (readonly [string, object, string, object | undefined])[
     "docker.io/team/env",
     { helper: "pass", server: "https://index.docker.io/v1/" },
   ],
-  ["for another one", { credHelpers: { "registry.example": "pass" } }, REPOSITORY, undefined],
+  ["for another registry", { credHelpers: { "registry.example": "pass" } }, REPOSITORY, undefined],
   ["with an empty name", { credsStore: "" }, REPOSITORY, undefined],
 ];
 
@@ -206,26 +206,26 @@ async function gone(pid: number): Promise<void> {
 
 /** What a helper does, what is said of it, and the milliseconds that it has. */
 const TROUBLES: Readonly<Record<string, readonly [string, RegExp, number?]>> = {
-  "has none": [
+  "has no login": [
     "echo 'credentials not found in native keychain'; exit 1",
     /^docker-credential-odd has no login for it$/,
   ],
-  "has none, and says so by an empty login": [
+  "has no login and reports an empty one": [
     `echo '{"ServerURL":"x","Username":"","Secret":""}'`,
     /^docker-credential-odd has no login for it$/,
   ],
-  "fails with a word": [
+  "fails with a message": [
     "printf 'the keychain is \\033[2Jlocked\\n'; exit 3",
     /^docker-credential-odd ended with 3: the keychain is [^\u001b]*locked$/,
   ],
-  "fails without one": ["exit 4", /^docker-credential-odd ended with 4, without a message$/],
-  "answers what is none": [
+  "fails without a message": ["exit 4", /^docker-credential-odd ended with 4, without a message$/],
+  "answers with something invalid": [
     "echo 's3cr3t of somebody'",
     /^the answer of docker-credential-odd is not a login$/,
   ],
   "answers without a password": [`echo '{"Username":"me"}'`, /is not a login$/],
   "never stops answering": ["yes s3cr3t", /answers with more than 65536 bytes$/],
-  "hangs, and what it started, too": [
+  "hangs together with a process it started": [
     "trap '' TERM; sleep 1000 & echo $! >pids; sleep 1000",
     /gave no answer in 0\.5 s$/,
     500,

@@ -83,13 +83,13 @@ withProject("a service starts as planned, is healthy, and a second start keeps i
   );
 });
 
-withProject("two starts at the same time end with one sidecar, and both say so", async (project) => {
+withProject("two starts at the same time result in one sidecar, and both report it", async (project) => {
   const both = [project.plan(), project.plan()].map((plan) => upSidecar(api, plan));
   assert.deepEqual(await Promise.all(both), [running(), running()]);
   assert.equal((await project.remains()).length, 3);
 });
 
-withProject("a stopped sidecar is started again, the same container", async (project) => {
+withProject("a stopped sidecar is started again as the same container", async (project) => {
   await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   await api.getContainer(Id).stop();
@@ -98,7 +98,7 @@ withProject("a stopped sidecar is started again, the same container", async (pro
   assert.deepEqual(await linesOf(project), ["one", "one", "one"]);
 });
 
-withProject("a paused sidecar goes on, the same container", async (project) => {
+withProject("a paused sidecar is resumed as the same container", async (project) => {
   await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   await api.getContainer(Id).pause();
@@ -107,7 +107,7 @@ withProject("a paused sidecar goes on, the same container", async (project) => {
   assert.deepEqual([same, State.Paused], [Id, false]);
 });
 
-withProject("a changed service is made anew and keeps the data of its volume", async (project) => {
+withProject("a changed service is recreated and keeps the data of its volume", async (project) => {
   await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   assert.deepEqual(await upSidecar(api, project.plan({ environment: { MARK: "two" } })), running());
@@ -115,7 +115,7 @@ withProject("a changed service is made anew and keeps the data of its volume", a
   assert.deepEqual(await linesOf(project), ["one", "two"]);
 });
 
-withProject("a stopped sidecar whose network was made anew is made anew too", async (project) => {
+withProject("a stopped sidecar whose network was recreated is recreated too", async (project) => {
   await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   await api.getContainer(Id).stop();
@@ -124,7 +124,7 @@ withProject("a stopped sidecar whose network was made anew is made anew too", as
   assert.deepEqual(await linesOf(project), ["one", "one"]);
 });
 
-withProject("an image that cannot be had is told and leaves nothing behind", async (project) => {
+withProject("an unavailable image is reported and leaves nothing behind", async (project) => {
   const name = "harness-nowhere.invalid/none:1";
   const sidecar = await upSidecar(api, project.plan({ image: name }));
   assert.equal(sidecar.state, "no-image");
@@ -145,7 +145,7 @@ withProject("a pull that makes no progress is given up", async (project) => {
   });
 });
 
-withProject("a container of that name that is not ours is left alone", async (project) => {
+withProject("a container with that name that is not ours is left alone", async (project) => {
   const name = `${project.name}-memo-1`;
   const { id } = await api.createContainer({ name, Image: image.name, Cmd: ["sleep", "600"] });
   assert.deepEqual(await upSidecar(api, project.plan()), {
@@ -158,7 +158,7 @@ withProject("a container of that name that is not ours is left alone", async (pr
   assert.deepEqual(await project.remains(), [`container /${name}`]);
 });
 
-withProject("a volume of that name that is not ours is neither used nor removed", async (project) => {
+withProject("a volume with that name that is not ours is neither used nor removed", async (project) => {
   const Name = `${project.name}_data`;
   await api.createVolume({ Name });
   const detail = `a volume called ${Name} is there already, and harness did not make it`;
@@ -167,7 +167,7 @@ withProject("a volume of that name that is not ours is neither used nor removed"
   assert.deepEqual(await project.remains(), [`volume ${Name}`]);
 });
 
-withProject("a port that is taken is named, and no container is left", async (project) => {
+withProject("a port in use is named, and no container is left", async (project) => {
   await using other = await mute();
   const plan = project.plan({ ports: [portOf(other.address)] });
   const detail = `${other.address} is in use by another program`;
@@ -185,12 +185,7 @@ for (const [what, keys, state, detail] of [
     "unhealthy",
     "unhealthy; the last probe ended with 3: no answer",
   ],
-  [
-    "a probe that is not made in time",
-    { healthcheck: probe("exit 0", 60_000) },
-    "unhealthy",
-    "not healthy within 5 s",
-  ],
+  ["a probe that times out", { healthcheck: probe("exit 0", 60_000) }, "unhealthy", "not healthy within 5 s"],
   [
     "a program that ends",
     { command: ["sh", "-c", "echo bad config >&2; exit 4"] },
@@ -198,19 +193,19 @@ for (const [what, keys, state, detail] of [
     "it ended with 4: bad config",
   ],
   [
-    "a program that ends again and again",
+    "a program that keeps exiting",
     { command: ["sh", "-c", "echo bad config; exit 4"], restart: "unless-stopped" },
     "failed",
     "it keeps ending: bad config",
   ],
 ] as const)
-  withProject(`${what} is told with its last words`, async (project) => {
+  withProject(`${what} is reported with its last output`, async (project) => {
     const sidecar = await upSidecar(api, project.plan(keys), { healthMs: 5000 });
     assert.equal(sidecar.state, state);
     assert.equal(sidecar.detail.slice(0, detail.length), detail);
   });
 
-withProject("a program that is not in the image is told in the engine's words", async (project) => {
+withProject("a program missing from the image is reported in the engine's words", async (project) => {
   const sidecar = await upSidecar(api, project.plan({ command: ["/nowhere"] }));
   assert.equal(sidecar.state, "failed");
   assert.match(sidecar.detail, /no such file or directory/);
@@ -227,7 +222,7 @@ withProject("a service without a health check is running once it stays up", asyn
   assert.deepEqual(await upSidecar(api, withoutCheck(project)), running());
 });
 
-withProject("a cancelled start ends at once and says so", async (project) => {
+withProject("a cancelled start ends at once and reports it", async (project) => {
   const plan = project.plan({ healthcheck: probe("exit 0", 60_000) });
   assert.deepEqual(await upSidecar(api, plan, { signal: AbortSignal.timeout(1500) }), {
     service: "memo",
@@ -250,35 +245,41 @@ async function madeByCompose(plan: SidecarPlan): Promise<string> {
   return container.id;
 }
 
-withProject("one that was started by hand with compose is kept", async (project) => {
+withProject("a sidecar started by hand with compose is kept", async (project) => {
   const id = await madeByCompose(project.plan());
   assert.deepEqual(await upSidecar(api, project.plan()), running());
   assert.equal((await project.memo()).Id, id);
 });
 
-withProject("one of compose's with other ports is made anew", async (project) => {
+withProject("a sidecar of compose with other ports is recreated", async (project) => {
   const id = await madeByCompose(project.plan());
   const address = await freePort();
   const { state } = await upSidecar(api, project.plan({ ports: [portOf(address)] }));
   assert.deepEqual([state, (await project.memo()).Id === id], ["running", false]);
 });
 
-withProject("down removes what is ours and keeps the data, unless the volumes are named", async (project) => {
-  const [container, network, volume] = ["-memo-1", "_default", "_data"].map((end) => project.name + end);
-  await upSidecar(api, project.plan());
-  const none = { containers: [], networks: [], volumes: [], kept: [] };
-  assert.deepEqual(await downSidecars(api, project.name), {
-    ...none,
-    containers: [container],
-    networks: [network],
-  });
-  assert.deepEqual(await project.remains(), [`volume ${volume}`]);
-  assert.deepEqual(await downSidecars(api, project.name, { volumes: true }), { ...none, volumes: [volume] });
-  assert.deepEqual(await downSidecars(api, project.name, { volumes: true }), none);
-  assert.deepEqual(await project.remains(), []);
-});
+withProject(
+  "down removes our containers and keeps the data, unless volumes are requested",
+  async (project) => {
+    const [container, network, volume] = ["-memo-1", "_default", "_data"].map((end) => project.name + end);
+    await upSidecar(api, project.plan());
+    const none = { containers: [], networks: [], volumes: [], kept: [] };
+    assert.deepEqual(await downSidecars(api, project.name), {
+      ...none,
+      containers: [container],
+      networks: [network],
+    });
+    assert.deepEqual(await project.remains(), [`volume ${volume}`]);
+    assert.deepEqual(await downSidecars(api, project.name, { volumes: true }), {
+      ...none,
+      volumes: [volume],
+    });
+    assert.deepEqual(await downSidecars(api, project.name, { volumes: true }), none);
+    assert.deepEqual(await project.remains(), []);
+  },
+);
 
-withProject("down says what it had to keep and why", async (project) => {
+withProject("down reports what it had to keep and why", async (project) => {
   await upSidecar(api, project.plan());
   const { id } = await api.createContainer({
     name: `${project.name}-guest`,

@@ -202,15 +202,15 @@ test("docker-compose.yml matches what harness starts, service by service and key
 for (const [what, from, to] of [
   ["another version", "qdrant:v1.19.0", "qdrant:v1.20.0"],
   ["a port on every address", '"127.0.0.1:11434:11434"', '"11434:11434"'],
-  ["a port less", '      - "127.0.0.1:6334:6334"\n', ""],
+  ["a missing port", '      - "127.0.0.1:6334:6334"\n', ""],
   ["another limit", "mem_limit: 12g", "mem_limit: 12m"],
   ["another probe", "*' 200'*", "*' 2'*"],
   ["another time", "start_period: 30s", "start_period: 30m"],
   ["another folder", "qdrant_storage:/qdrant/storage", "qdrant_storage:/qdrant"],
   ["a label of another service", "dev.harness.sidecar: ollama_models", "dev.harness.sidecar: qdrant_storage"],
-  ["a key more", "    mem_limit: 1g\n", "    mem_limit: 1g\n    privileged: true\n"],
+  ["an additional key", "    mem_limit: 1g\n", "    mem_limit: 1g\n    privileged: true\n"],
   ["a right that is kept", "    cap_drop: [ALL]\n", ""],
-  ["a service less", /\n {2}ollama:\n[\s\S]*?\n(?=volumes:)/, "\n"],
+  ["a missing service", /\n {2}ollama:\n[\s\S]*?\n(?=volumes:)/, "\n"],
 ] as const)
   test(`a file with ${what} is detected`, () => {
     const planted = FILE.replace(from, to);

@@ -26,7 +26,7 @@ const PLACES: readonly Attack[] = [
     control: true,
   },
   {
-    name: "climbing up and reading what lies there",
+    name: "climbing up and reading what is there",
     mode: "read-only",
     run: "p=.; for i in $(seq 30); do p=$p/..; done; cat $p{CAN}/secret {CAN}/secret ../can/secret; ls $p/home $p/root; find / -xdev -name secret -exec cat {} + 2>/dev/null",
     denied: noToken,
@@ -34,13 +34,13 @@ const PLACES: readonly Attack[] = [
     control: true,
   },
   {
-    name: "climbing up and deleting what lies there",
+    name: "climbing up and deleting what is there",
     run: "rm -rf ../* ../.[a-z]* 2>/dev/null; rm -rf /tmp/../{CAN} 2>/dev/null; cd / && rm -f .{CAN}/note; true",
     twin: "touch made && rm made",
     control: true,
   },
   {
-    name: "writing beside the workspace, under its own path and its parents'",
+    name: "writing next to the workspace, under its own path and its parents'",
     run: "echo x > {CAN}/new; echo x > ../beside; mkdir -p {CAN}/../more/x; cp -r . ../copy; echo x > {CAN}/note; ln -s /etc ../etc",
     twin: "mkdir -p a/b && echo x > a/b/../c && test -s {W}/a/c",
     allowed: async (room) => assert.ok(await isThere(room.at("a/c"))),
@@ -71,13 +71,13 @@ const WAYS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "a mount of its own over what is protected",
+    name: "a mount over protected paths",
     run: `unshare -Urm bash -c 'mount -t tmpfs none {W}/.harness; umount -l {W}/.vscode {W}/.envrc; mount -o remount,bind,rw {W}/.vscode; mount --bind /tmp {W}/.husky'; umount -l {W}/.vscode; mount -o remount,bind,rw {W}/.vscode; echo x | tee .vscode/tasks.json .envrc .husky/new; true`,
     twin: "cat .vscode/tasks.json .envrc >/dev/null",
     control: true,
   },
   {
-    name: "the mount calls that no program makes yet: open_tree, move_mount, mount_setattr, fsopen",
+    name: "the newer mount calls: open_tree, move_mount, mount_setattr, fsopen",
     run: python(`
 tree = call(428, -100, "{W}/.vscode", 1 | 0o2000000)
 call(429, tree, "", -100, "/tmp", 4)
@@ -91,7 +91,7 @@ for path in ["{W}/.vscode/tasks.json", "/tmp/tasks.json", f"/proc/self/fd/{tree}
     control: true,
   },
   {
-    name: "a root of its own: chroot, pivot_root, setns",
+    name: "another root: chroot, pivot_root, setns",
     run: `chroot / cat {CAN}/secret; unshare -Ur chroot / cat {CAN}/secret; nsenter -t 1 -m cat {CAN}/secret; ${python(
       `for kind in ["mnt", "user", "pid", "cgroup"]:
     try: call(308, os.open("/proc/1/ns/" + kind, 0), 0)
@@ -133,7 +133,7 @@ for inode in [2, *range(os.stat("{W}").st_ino - 40, os.stat("{W}").st_ino + 40)]
 
 const OWNERS: readonly Attack[] = [
   {
-    name: "files of another owner, and what only root may read",
+    name: "files of another owner, and files that only root may read",
     run: `touch mine; chown 0:0 mine; chgrp root mine; perl -e 'print "gid0\\n" if ($)=0)==0 && $)==0'; cat /etc/shadow; chown -h 0 README.md; sg root id; su -c 'touch roots' root </dev/null; sudo -n touch roots; true`,
     denied: never(/gid0|^root:[^:]*:\d/m),
     twin: "touch mine && chown $(id -u):$(id -g) mine && chmod 640 mine",

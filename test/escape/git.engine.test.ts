@@ -66,7 +66,7 @@ const works =
 
 const OWN: readonly Attack[] = [
   {
-    name: "a hook appended, and the hooks' folder named anew",
+    name: "an appended hook, and another hooks folder",
     run: `printf ${HOOK} >> .git/hooks/pre-push; printf ${HOOK} > .git/hooks/pre-commit; chmod 755 .git/hooks/*; git config core.hooksPath /tmp; true`,
     denied: userWorks,
     twin: works,
@@ -80,7 +80,7 @@ const OWN: readonly Attack[] = [
     control: true,
   },
   {
-    name: "what git obeys besides its configuration: exclude, description, HEAD, index, refs, grafts",
+    name: "what git uses besides its configuration: exclude, description, HEAD, index, refs, grafts",
     run: `echo '*' >> .git/info/exclude; echo x > .git/description; echo 'ref: refs/heads/other' > .git/HEAD; : > .git/index; echo x > .git/config.worktree; echo x > .git/shallow; echo /tmp > .git/objects/info/alternates; echo x > .git/commondir; git update-ref refs/heads/x HEAD; git tag x; git commit -qam x; rm -rf .git/objects; touch .git/index.lock; chmod -R 777 .git`,
     denied: (room) => {
       assert.equal(room.hostGit("status", "--short", "--", "README.md"), "");
@@ -90,14 +90,14 @@ const OWN: readonly Attack[] = [
     control: true,
   },
   {
-    name: "the repository swapped for one of its own",
+    name: "the repository swapped for the attacker's own",
     run: `mv .git .old; cp -r .git /tmp/g; rm -rf .git; git init -q; git config core.fsmonitor ${BAIT}; mv sub/.git sub/g; git init -q sub; git -C sub config core.fsmonitor ${BAIT}`,
     denied: userWorks,
     twin: `cp -r .git /tmp/copy && git --git-dir=/tmp/copy config core.fsmonitor false && git --git-dir=/tmp/copy log`,
     control: true,
   },
   {
-    name: "a filter by .gitattributes, its command in a repository below",
+    name: "a filter in .gitattributes, with its command in a nested repository",
     run: `echo '* filter=x diff=x' > .gitattributes; ${nested("n")}; git -C n config filter.x.clean ${BAIT}; echo '* filter=x' > n/.gitattributes`,
     denied: userWorks,
     twin: "echo '*.png binary' > .gitattributes",
@@ -108,7 +108,7 @@ const OWN: readonly Attack[] = [
 
 const BELOW: readonly Attack[] = [
   {
-    name: "a repository made below, at several depths, for the user's next git add",
+    name: "nested repositories at several depths, for the user's next git add",
     run: ["n", "a/b/c/d", "node_modules/x", "docs/.hidden/y"].map(nested).join("\n"),
     denied: userWorks,
     twin: "mkdir -p a/b/c && touch a/b/c/f",
@@ -126,14 +126,14 @@ const BELOW: readonly Attack[] = [
     control: true,
   },
   {
-    name: "a pointer file that leads to a prepared git directory",
+    name: "a pointer file to a prepared git directory",
     run: `${nested("n")}; mkdir m; mv n/.git m/dir; echo 'gitdir: ../m/dir' > n/.git; mkdir o; echo 'gitdir: {W}/m/dir' > o/.git`,
     denied: userWorks,
     twin: "echo 'gitdir: ../m/dir' > pointer.txt",
     control: true,
   },
   {
-    name: "a repository in a folder that nobody may read, or whose name is not UTF-8",
+    name: "a repository in an unreadable folder, or in one whose name is not UTF-8",
     run: `${nested("n")}; ${nested("dark/x")}; chmod 0 dark/x dark; mkdir $'bad\\xff'; mv n $'bad\\xff/n'; ${nested("open")}`,
     denied: async (room) => {
       await userWorks(room);
@@ -160,7 +160,7 @@ const BELOW: readonly Attack[] = [
 
 const ARRANGED: readonly Attack[] = [
   {
-    name: "a hooks folder of the tree, named by an included file",
+    name: "a hooks folder in the tree, named in an included file",
     before: async (room) => {
       room.hostGit("config", "include.path", "../team.gitconfig");
       await writeFile(room.at("team.gitconfig"), "[core]\n\thooksPath = team-hooks\n");
@@ -172,7 +172,7 @@ const ARRANGED: readonly Attack[] = [
     control: true,
   },
   {
-    name: "a hooks folder that is named and not there yet",
+    name: "a configured hooks folder that does not exist yet",
     before: (room) => room.hostGit("config", "core.hooksPath", "tools/hooks"),
     run: `mkdir -p tools/hooks; printf ${HOOK} > tools/hooks/pre-commit; chmod 755 tools/hooks/pre-commit`,
     denied: userWorks,
@@ -181,7 +181,7 @@ const ARRANGED: readonly Attack[] = [
     control: true,
   },
   {
-    name: "the hooks of husky and of a usual folder",
+    name: "the hooks of husky and of a common folder",
     before: (room) => room.hostGit("config", "core.hooksPath", ".husky"),
     run: `printf ${HOOK} > .husky/pre-commit; chmod 755 .husky/pre-commit; mkdir .githooks; mv .husky .h; mkdir -p .husky; printf ${HOOK} > .husky/pre-commit; chmod 755 .husky/pre-commit`,
     denied: userWorks,
@@ -219,7 +219,7 @@ const ARRANGED: readonly Attack[] = [
     control: true,
   },
   {
-    name: "a repository where there was none",
+    name: "a repository in a folder without one",
     before: async (room) => {
       for (const name of [".git", "sub"]) await rm(room.at(name), { recursive: true });
       await mkdir(room.at("sub"));

@@ -43,7 +43,7 @@ print(s.makefile().readline().strip())`);
 /** Where nothing can be mounted, a box's own user has the folder: what it does there it does to itself. */
 const WAYS = [
   ["by a socket that is mounted", false],
-  ["by the stream of a box whose engine is reached over a network", true],
+  ["by the stream of a box of a remote engine", true],
 ] as const;
 
 /** A Podman that is reached over a network is refused: it does not report what the checks of a box need. */
@@ -75,7 +75,7 @@ for (const [way, relayed] of WAYS)
     /** What is granted is still reached, whatever was tried. */
     const allowed = async (): Promise<void> => assert.equal(await said(GET), "HOST\n");
 
-    test("no interface, no route, no name: only its loopback", { skip: none }, async () => {
+    test("the box has no interface, route or name except its loopback", { skip: none }, async () => {
       const line = `tail -n +3 /proc/net/dev | cut -d: -f1 | grep -v -w -E 'lo|tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0'
 tail -n +2 /proc/net/route; getent ahosts plain.test; ${python(`import socket
 for family, address in ((2, "198.51.100.7"), (2, "169.254.169.254"), (2, "172.17.0.1"), (10, "2001:db8::1")):
@@ -88,7 +88,7 @@ for family, address in ((2, "198.51.100.7"), (2, "169.254.169.254"), (2, "172.17
     });
 
     test(
-      "a server of the host's own loopback is not reached, neither directly nor through the proxy",
+      "a server on the host's loopback cannot be reached, neither directly nor through the proxy",
       { skip: none },
       async () => {
         visits.length = 0;
@@ -104,7 +104,7 @@ done`;
       },
     );
 
-    test("who speaks to the socket itself is judged as everybody", { skip: none }, async () => {
+    test("requests sent to the socket directly are judged like others", { skip: none }, async () => {
       visits.length = 0;
       assert.match(await said(ask("elsewhere.test")), /^HTTP\/1\.1 403 /);
       assert.deepEqual(visits, []);
@@ -113,7 +113,7 @@ done`;
 
     if (relayed)
       test(
-        "who puts a server of its own in the socket's place speaks to that alone",
+        "a server put in the socket's place receives only the box's own requests",
         { skip: none },
         async () => {
           visits.length = 0;
@@ -131,7 +131,7 @@ os.kill(relay, signal.SIGKILL)`);
       );
     else
       test(
-        "the socket is not replaced, its folder neither written, moved nor covered",
+        "the socket cannot be replaced, and its folder cannot be written, moved or covered",
         { skip: none },
         async () => {
           const line = `cd /run
@@ -144,23 +144,19 @@ done; cat harness/ca.pem`;
         },
       );
 
-    test(
-      "the bridge and the runner are not read or traced through what they have open",
-      { skip: none },
-      async () => {
-        const line = `for pid in 1 $(grep -laxE 'bridge|relay' /proc/[0-9]*/comm | cut -d/ -f3); do
+    test("the bridge and the runner cannot be read or traced", { skip: none }, async () => {
+      const line = `for pid in 1 $(grep -laxE 'bridge|relay' /proc/[0-9]*/comm | cut -d/ -f3); do
   for file in mem environ maps; do head -c 1 /proc/$pid/$file >/dev/null 2>&1 && echo "READ $pid $file"; done
   ls /proc/$pid/fd >/dev/null 2>&1 && echo "LISTED $pid"
 done; head -c 4 /proc/self/environ | wc -c; ${python(`import ctypes, subprocess
 libc = ctypes.CDLL(None, use_errno=True)
 pids = subprocess.check_output("grep -laxE 'bridge|relay' /proc/[0-9]*/comm | cut -d/ -f3", shell=True).split()
 print(len(pids), any(libc.ptrace(16, int(pid), 0, 0) == 0 for pid in pids))`)}`;
-        assert.equal(await said(line), `4\n${relayed ? 2 : 1} False\n`);
-        await allowed();
-      },
-    );
+      assert.equal(await said(line), `4\n${relayed ? 2 : 1} False\n`);
+      await allowed();
+    });
 
-    test("a redirect to another host is judged anew", { skip: none }, async () => {
+    test("a redirect to another host is judged again", { skip: none }, async () => {
       visits.length = 0;
       assert.match(await said(`${GET}away -L -i`), /^HTTP\/1\.1 302 [^]*HTTP\/1\.1 403 /);
       assert.deepEqual(visits, ["plain.test"]);

@@ -48,7 +48,7 @@ const SOCKETS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "netlink but for routes: audit, events, filters, diagnosis, keys",
+    name: "netlink except for routes: audit, events, filters, diagnosis, keys",
     run: sockets(...[2, 4, 6, 9, 11, 12, 15, 16, 20, 21].map((protocol) => [16, 3, protocol] as const)),
     denied: allRefused,
     twin: sockets([16, 3, 0]),
@@ -56,7 +56,7 @@ const SOCKETS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "transports that nobody looks into: SCTP, DCCP, UDP-Lite, multipath, ping",
+    name: "uncommon transports: SCTP, DCCP, UDP-Lite, multipath, ping",
     run: sockets([2, 1, 132], [2, 6, 33], [2, 2, 136], [2, 1, 262], [2, 2, 1], [10, 2, 58]),
     denied: allRefused,
     twin: sockets([2, 1, 6], [2, 2, 17]),
@@ -66,7 +66,7 @@ const SOCKETS: readonly Attack[] = [
 
 const NAMESPACES: readonly Attack[] = [
   {
-    name: "a user namespace of one's own, and root in it",
+    name: "a user namespace, and root in it",
     run: "unshare -Ur id -u; unshare -Urm mount -t tmpfs none /mnt; unshare -n true; nsenter -t 1 -m id; id -u",
     denied: (_, { all }) => assert.match(all, new RegExp(`^${OWNER}\\n(.*(denied|not permitted).*\\n){4}$`)),
     twin: `test $(id -u) = ${OWNER} && readlink /proc/self/ns/user`,
@@ -87,7 +87,7 @@ const NAMESPACES: readonly Attack[] = [
     ),
   },
   {
-    name: "mounts, old interface and new: the table stays as it was",
+    name: "mounts, old interface and new: the mount table stays unchanged",
     run: `md5sum < /proc/self/mountinfo > /tmp/before
 mount -t tmpfs none /mnt; mount --bind /tmp {W}/.git; mount -o remount,rw /; umount /proc/sys; umount -l {W}/.git; umount {W}
 ${answers({
@@ -124,7 +124,7 @@ const KERNEL: readonly Attack[] = [
     twin: answers({ getpid: "call(39, 172)" }),
   },
   {
-    name: "programs and queues inside the kernel: bpf, perf, io_uring",
+    name: "programs and queues in the kernel: bpf, perf, io_uring",
     run: answers({
       bpf: "call(321, 280, 0, 0, 0)",
       perf_event_open: "call(298, 241, 0, 0, 0, 0, 0)",
@@ -135,7 +135,7 @@ const KERNEL: readonly Attack[] = [
     control: true,
   },
   {
-    name: "memory tricks: userfaultfd, secret memory, gifted pages, descriptors of others",
+    name: "memory tricks: userfaultfd, secret memory, gifted pages, other processes' descriptors",
     run: answers({
       userfaultfd: "call(323, 282, 1)",
       memfd_secret: "call(447, 447, 0)",
@@ -149,13 +149,13 @@ const KERNEL: readonly Attack[] = [
     control: true,
   },
   {
-    name: "calls in the disguise of x32: the table without a filter",
+    name: "calls through the x32 table",
     run: python("print('x32', call(0x40000000 | 39, None), call(0x40000000 | 101, None, 0, 0, 0, 0))"),
     denied: never(/^x32 ok/m),
     twin: answers({ getpid: "call(39, 172)" }),
   },
   {
-    name: "calls of 32 bits, which no filter looks into",
+    name: "32-bit calls, which the filter cannot inspect",
     run: `cd /tmp; echo 'int main(void){long r;__asm__ volatile("int $0x80":"=a"(r):"a"(20));return 0;}' >a.c
 [ $(uname -m) = x86_64 ] || exit 0; cc -o a a.c && ./a && echo ANSWERED`,
     denied: never(/ANSWERED/),
@@ -163,7 +163,7 @@ const KERNEL: readonly Attack[] = [
     control: true,
   },
   {
-    name: "modules, another kernel, reboot, swap, ports: nothing gets as far as its arguments",
+    name: "modules, another kernel, reboot, swap, ports: refused before the arguments are read",
     run: answers({
       init_module: "call(175, 105, 0, 0, b'')",
       finit_module: "call(313, 273, -1, b'', 0)",
@@ -186,7 +186,7 @@ const KERNEL: readonly Attack[] = [
     }),
   },
   {
-    name: "the clock: set to what it is, and even that is refused",
+    name: "the clock: even setting it to the current time is refused",
     run: answers({
       settimeofday: "call(170, 170, 0, 0)",
       clock_settime: "call(227, 112, 0, 0)",
@@ -210,13 +210,13 @@ do (echo 1 > /proc/sys/$f) 2>/dev/null && echo WROTE $f; done; true`,
     twin: "cat /proc/sys/kernel/ostype /proc/sys/kernel/pid_max",
   },
   {
-    name: "magic keys: the harmless one, help",
+    name: "the magic SysRq key, with its harmless help command",
     run: "for f in /proc/sysrq-trigger /proc/sys/kernel/sysrq /proc/irq/default_smp_affinity; do (echo h > $f) 2>/dev/null && echo WROTE $f; done; true",
     denied: never(/WROTE/),
     twin: "(echo h > /dev/null) && echo WROTE",
   },
   {
-    name: "the box's own limits, by way of its control groups",
+    name: "the box's own limits, through its control groups",
     run: `m=$(cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null)
 for f in $(find /sys/fs/cgroup -type f \\( -name 'memory.*limit*' -o -name 'pids.max' -o -name 'cgroup.procs' -o -name release_agent -o -name 'memory.max' -o -name '*.deny' -o -name '*.allow' \\))
 do (echo 1 > $f) 2>/dev/null && echo WROTE $f; done; mkdir /sys/fs/cgroup/x /sys/fs/cgroup/memory/x 2>/dev/null && echo MADE
@@ -225,7 +225,7 @@ do (echo 1 > $f) 2>/dev/null && echo WROTE $f; done; mkdir /sys/fs/cgroup/x /sys
     twin: "ls -R /sys/fs/cgroup > /dev/null",
   },
   {
-    name: "devices: made, and those that are there",
+    name: "devices: created and existing ones",
     run: `mknod /tmp/sda b 8 0; mknod /tmp/mem c 1 1; mknod {W}/null c 1 3; for d in /dev/mem /dev/kmsg /dev/sda /dev/vda /dev/kvm /dev/fuse /dev/net/tun /dev/loop0
 do [ -e $d ] && echo THERE $d; done; find /tmp {W} \\( -type b -o -type c \\) -printf 'MADE %p\\n'`,
     denied: never(/THERE|MADE/),
@@ -233,14 +233,14 @@ do [ -e $d ] && echo THERE $d; done; find /tmp {W} \\( -type b -o -type c \\) -p
     control: true,
   },
   {
-    name: "rights: none in any set, and none to be had from programs of root's",
+    name: "capabilities: none in any set, and none from programs of root",
     run: `grep Cap /proc/self/status | grep -v 0000000000000000; su -c 'echo ROOT' root </dev/null; find / -xdev -perm /6000 -type f -exec sh -c 'grep NoNewPrivs /proc/self/status | grep -v 1$' \\; ; perl -e '$> = 0; $< = 0; print "ROOT\\n" if $> == 0'; true`,
     denied: never(/Cap|ROOT|NoNewPrivs/),
     twin: `grep 'NoNewPrivs:.*1' /proc/self/status && perl -e 'exit 1 if $> != ${OWNER}'`,
     control: true,
   },
   {
-    name: "time that others need: real-time classes, higher priority, larger limits",
+    name: "processor time of others: real-time classes, higher priority, larger limits",
     run: `chrt -f 10 echo FIFO; chrt -r 10 echo RR; ionice -c 1 true && echo IO; nice -n -5 nice; (ulimit -Hn 9000) && echo FILES; (ulimit -Hc 9) && echo CORE; python3 -c '
 import resource; resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 30, 1 << 30)); print("MEMLOCK")'; true`,
     denied: (_, { all }) => assert.doesNotMatch(all, /FIFO|RR|FILES|CORE|MEMLOCK|^IO|^-5/m),
@@ -256,7 +256,7 @@ const FACTS = ["/proc/cmdline", "/proc/partitions", "/proc/diskstats", "/proc/ka
 
 attacks([
   {
-    name: "what /proc and /sys tell of the host",
+    name: "information about the host in /proc and /sys",
     run: `for f in ${FACTS.join(" ")} /proc/keys /proc/key-users /proc/kcore /proc/timer_list; do head -c 40 $f 2>/dev/null; done; ls /sys/block /sys/module /sys/kernel /sys/firmware /sys/class/dmi /proc/acpi /proc/scsi 2>/dev/null | grep -v :$ | tr -d '\\n'; true`,
     denied: (_, { all }) => assert.equal(all.trim(), ""),
     twin: "head -1 /proc/meminfo && head -1 /proc/cpuinfo && ls /sys/fs/cgroup",
@@ -264,7 +264,7 @@ attacks([
   },
 ]);
 
-test("without the profile, and with the right to, the same lines go through", { skip }, async () => {
+test("without the profile and with privileges the same calls succeed", { skip }, async () => {
   const root = `id -u; ${answers({ chroot: "call(161, 51, b'/tmp')" })}; unshare -Urm sh -c 'mount -t tmpfs none /mnt && echo mounted'; hostname escaped && hostname`;
   assert.equal(await unlocked(root, ADMIN), "0\nchroot ok\nmounted\nescaped\n");
   assert.notEqual((await readFile("/proc/sys/kernel/hostname", "utf8")).trim(), "escaped");

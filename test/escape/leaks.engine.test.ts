@@ -200,7 +200,7 @@ test("keys of the user in the environment of the program", { skip }, async () =>
   assert.ok(without.all.includes(KEY), "the control does not tell it either");
 });
 
-test("what the engine keeps of a box tells no key and no text of the command", { skip }, async () => {
+test("what the engine stores about a box contains no key and no text of the command", { skip }, async () => {
   await using room = await Room.make();
   const job = (await room.box()).start({
     words: ["sleep", "30"],

@@ -15,10 +15,10 @@ const ATTACKS: Readonly<Record<string, string>> = {
   "spins on all it has": `${SPIN}; touch begun; wait`,
   "signals the runner":
     "touch begun; while :; do kill -STOP 1; kill -CONT 1; kill -9 1; kill -USR1 1; kill -CHLD 1; done 2> /dev/null",
-  "writes into the runner's wire":
+  "writes to the runner's connection":
     "touch begun; while :; do for fd in 0 1 2 3; do head -c 4096 /dev/urandom > /proc/1/fd/$fd; done; done 2> /dev/null",
   "floods the runner with output": "touch begun; yes | tee /dev/stderr",
-  "forks without an end": "touch begun; f() { f | f & }; f; sleep 100",
+  "forks endlessly": "touch begun; f() { f | f & }; f; sleep 100",
   "keeps the runner reaping": "touch begun; while :; do (setsid sh -c 'sleep 0.01 &' &) ; done",
   "speaks to the runner's socket":
     "touch begun; python3 -c \"import socket,time\nwhile 1:\n  s=socket.socket(socket.AF_UNIX)\n  try:\n    s.connect('/run/harness.sock'); s.sendall(b'\\x0e'*64); time.sleep(0.01)\n  except OSError: pass\"",
@@ -51,7 +51,7 @@ async function goneWithItsLease(command: string): Promise<boolean> {
 describe("a lease", { concurrency: 2 }, () => {
   describe("a command", { concurrency: 8 }, () => {
     for (const [what, command] of Object.entries(ATTACKS))
-      test(`that ${what} is gone a lease after its harness was killed`, { skip }, async () => {
+      test(`a command that ${what} is gone one lease after its harness was killed`, { skip }, async () => {
         // A harness of another test that starts at that moment removes what a dead one left.
         for (let tries = 0; tries < 3; tries += 1) if (await goneWithItsLease(command)) return;
         assert.fail("it was to be seen that the lease ends it");
@@ -60,7 +60,7 @@ describe("a lease", { concurrency: 2 }, () => {
 
   describe("a harness", { concurrency: 2 }, () => {
     test(
-      "a harness that lives keeps its box for longer than a lease, whatever the commands do",
+      "a living harness keeps its box for longer than a lease, whatever the commands do",
       { skip },
       async () => {
         await using place = await household({ "spin.sh": `${SPIN}; wait\n` });
@@ -83,7 +83,7 @@ describe("a lease", { concurrency: 2 }, () => {
       await goneWithin(place, 3000);
     });
 
-    test("a harness that is stopped for less than a lease goes on with its box", { skip }, async () => {
+    test("a harness stopped for less than a lease continues with its box", { skip }, async () => {
       await using place = await household();
       await using model = await startModel([bash("touch begun; sleep 12; echo still > still"), FINE]);
       const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"], {

@@ -44,7 +44,7 @@ async function* pieces(count: number, sent: { bytes: number }): AsyncIterable<Ui
   }
 }
 
-test("half a gigabyte of output: counted, not kept, not logged", { skip }, async () => {
+test("half a gigabyte of output is counted, but not kept or logged", { skip }, async () => {
   await using room = await Room.make();
   const { result, grown } = await flood(room, {
     words: ["bash", "-c", "head -c 256M /dev/zero; head -c 256M /dev/zero >&2"],
@@ -57,7 +57,7 @@ test("half a gigabyte of output: counted, not kept, not logged", { skip }, async
   assert.equal((await engine.api.getContainer(id).inspect()).LogPath, "", "the engine keeps no log");
 });
 
-test("a chatty command: its head and its last words", { skip }, async () => {
+test("of a long output the head and the last words are kept", { skip }, async () => {
   await using room = await Room.make();
   const { result } = await flood(room, { words: ["bash", "-c", "seq 1 5000000; echo last >&2"] });
   assert.ok(Buffer.from(result.stdout.head).toString().startsWith("1\n2\n3\n"));
@@ -66,7 +66,7 @@ test("a chatty command: its head and its last words", { skip }, async () => {
   assert.ok(result.stdout.lost > 0);
 });
 
-test("a slow reader holds the command back, not the memory", { skip }, async () => {
+test("a slow reader slows the command down instead of using memory", { skip }, async () => {
   await using room = await Room.make();
   let seen = 0;
   const slow = (_: string, bytes: Uint8Array): Promise<void> | undefined => {
@@ -85,7 +85,7 @@ test("a slow reader holds the command back, not the memory", { skip }, async () 
 });
 
 test(
-  "a flood of input that nobody reads stops at the window; one that is read arrives whole",
+  "input that nobody reads stops at the window, and input that is read arrives complete",
   { skip },
   async () => {
     await using room = await Room.make();
@@ -99,7 +99,7 @@ test(
   },
 );
 
-test("twenty calls at once: each has its own output and end", { skip }, async () => {
+test("twenty calls at once each have their own output and end", { skip }, async () => {
   await using room = await Room.make();
   const box = await room.box();
   const one = async (n: number): Promise<ExecResult> =>
@@ -116,20 +116,24 @@ test("twenty calls at once: each has its own output and end", { skip }, async ()
     assert.deepEqual([exit_code, Buffer.from(stdout.head).toString()], [n, `${n}\n`.repeat(3)]);
 });
 
-test("more calls at once than fit end with a reason, and the box goes on", { skip }, async () => {
-  await using room = await Room.make();
-  const box = await room.box();
-  const signal = new AbortController().signal;
-  const one = (): Promise<ExecResult> =>
-    box.exec({ words: ["sleep", "1"], timeoutMs: 20_000, keep: { head: 1000, tail: 0 } }, signal);
-  const results = await Promise.all(Array.from({ length: 80 }, one));
-  const refused = results.filter(({ exit_code }) => exit_code !== 0);
-  assert.ok(refused.length >= 16, `${refused.length} refused`);
-  assert.deepEqual([...new Set(refused.map(({ cause }) => cause))], ["pids"]);
-  assert.equal((await one()).exit_code, 0);
-});
+test(
+  "when more calls run at once than allowed, the excess ones end with a reason and the box continues",
+  { skip },
+  async () => {
+    await using room = await Room.make();
+    const box = await room.box();
+    const signal = new AbortController().signal;
+    const one = (): Promise<ExecResult> =>
+      box.exec({ words: ["sleep", "1"], timeoutMs: 20_000, keep: { head: 1000, tail: 0 } }, signal);
+    const results = await Promise.all(Array.from({ length: 80 }, one));
+    const refused = results.filter(({ exit_code }) => exit_code !== 0);
+    assert.ok(refused.length >= 16, `${refused.length} refused`);
+    assert.deepEqual([...new Set(refused.map(({ cause }) => cause))], ["pids"]);
+    assert.equal((await one()).exit_code, 0);
+  },
+);
 
-test("the disk budget ends what runs, and goes on to hold after that", { skip }, async () => {
+test("the disk budget ends running commands, and stays in force afterwards", { skip }, async () => {
   await using room = await Room.make();
   const [home, stateDir] = ["home", "state"].map((name) => path.join(room.root, name)) as [string, string];
   const maker = {

@@ -51,7 +51,7 @@ const MEMORY: readonly Attack[] = [
     twin: `python3 -c 'x = bytearray(64 << 20)'`,
   },
   {
-    name: "files in memory that have no name",
+    name: "unnamed files in memory",
     run: python(
       `fd = os.memfd_create("x")\nfor i in range(1024): os.write(fd, b"x" * (1 << 20))\nprint("ALL", i + 1)`,
     ),
@@ -62,7 +62,7 @@ const MEMORY: readonly Attack[] = [
     twin: python(`os.write(os.memfd_create("x"), b"x" * (1 << 20))`),
   },
   {
-    name: "every scratch folder filled to the brim, kept from call to call",
+    name: "every scratch folder filled completely, across calls",
     run: "for d in /tmp $HOME /dev/shm /run; do head -c 512M /dev/zero > $d/full 2>/dev/null && echo ENDLESS $d; done; true",
     denied: async (room, { all }) => {
       assert.doesNotMatch(all, /ENDLESS/);
@@ -75,7 +75,7 @@ const MEMORY: readonly Attack[] = [
     twin: "head -c 32M /dev/zero > /tmp/some; rm /tmp/some",
   },
   {
-    name: "scratch files without number",
+    name: "countless scratch files",
     run: `python3 -c '
 import os
 for i in range(200000): os.close(os.open(f"/tmp/n{i}", os.O_CREAT | os.O_WRONLY))
@@ -118,7 +118,7 @@ const PROCESSES: readonly Attack[] = [
     twin: "for i in $(seq 50); do sleep 0.1 & done; wait",
   },
   {
-    name: "a bomb of four generations",
+    name: "a fork bomb of four generations",
     call: { timeoutMs: 1500 },
     run: `python3 -c '
 import os, time
@@ -134,7 +134,7 @@ time.sleep(60)' 2>/dev/null`,
     twin: "python3 -c 'import os; os.fork()'",
   },
   {
-    name: "a bomb of threads",
+    name: "a thread bomb",
     run: `python3 -c '
 import threading, time
 made = 0
@@ -157,7 +157,7 @@ print("ALL" if made == 1000 else "some")'`,
     twin: "sleep 0.1",
   },
   {
-    name: "a time-out, deaf to TERM with all its children",
+    name: "a timeout, ignoring TERM with all its children",
     call: { timeoutMs: 500 },
     run: "trap '' TERM HUP INT; for i in 1 2 3; do setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' & done; while :; do sleep 0.1; done",
     denied: async (room, ran) => {
@@ -186,7 +186,7 @@ const FILES: readonly Attack[] = [
     twin: "truncate -s 3G large && rm large",
   },
   {
-    name: "all open files that there are",
+    name: "all available open files",
     run: `python3 -c '
 import os
 n = 0

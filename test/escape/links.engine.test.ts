@@ -58,7 +58,7 @@ const LINKS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "the write tool on what is protected, directly and through links",
+    name: "the write tool on protected paths, directly and through links",
     run: "ln -s .vscode/tasks.json t; ln -s sub/.git g; ln -s .git/hooks h; echo x > t; echo x > g/config; echo x > h/pre-push",
     denied: (room) =>
       writeAll(room, ["t", "g/config", "h/pre-push", ".envrc", "sub/.vscode/tasks.json", ".git/config"]),
@@ -88,13 +88,13 @@ const LINKS: readonly Attack[] = [
     allowed: async (room) => assert.equal((await (await room.box()).read("other")).kind, "ok"),
   },
   {
-    name: "a second name for what is protected, to write through",
+    name: "a second name for a protected path, to write through",
     run: "ln .vscode/tasks.json t; ln .git/config c; ln -P .envrc e; ln {CAN}/note n; for f in t c e n; do echo x >> $f; done; cp -l .envrc e2; echo x >> e2",
     twin: "ln README.md second && cmp README.md second",
     control: true,
   },
   {
-    name: "an open descriptor of what is protected, opened again to write",
+    name: "an open descriptor of a protected file, reopened for writing",
     run: 'exec 3<.envrc 4<.vscode; echo x > /proc/self/fd/3; echo x > /proc/self/fd/4/tasks.json; echo x > /dev/fd/3; truncate -s 0 /proc/$$/fd/3; python3 -c \'import mmap,os; f=os.open(".envrc",os.O_RDWR); mmap.mmap(f,4)[0:1]=b"x"\'',
     twin: "echo y > open; exec 3<open; echo x > /proc/self/fd/3; grep -q x open",
     control: true,
@@ -106,7 +106,7 @@ const LINKS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "a folder above what is protected, moved away and made anew",
+    name: "a parent folder of a protected path, moved away and recreated",
     run: "mv sub moved; mkdir -p sub/.git/hooks && echo x > sub/.git/hooks/pre-commit; rm -rf sub; mv .git .g; git init -q; mv .vscode v",
     denied: async (room) => assert.equal(await isThere(room.at("moved")), false),
     twin: "mkdir -p free/below && mv free moved && rm -r moved",
@@ -119,7 +119,7 @@ const LINKS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "names that another file system takes for protected ones",
+    name: "names that another file system treats as protected ones",
     run: "mkdir -p .GIT/hooks .Git .HARNESS .VSCode .git.; echo x > .ENVRC; touch .Mcp.Json",
     denied: async (room) => {
       for (const name of [".GIT", ".Git", ".HARNESS", ".VSCode", ".git.", ".ENVRC", ".Mcp.Json"])
@@ -130,7 +130,7 @@ const LINKS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "a protected name made as a link that leads out",
+    name: "a protected name created as a link that leads out",
     run: "ln -s {CAN} .claude; ln -s {CAN}/note .mise.toml; ln -s ../can .idea",
     denied: async (room) => {
       for (const name of [".claude", ".mise.toml", ".idea"])
@@ -175,7 +175,7 @@ for (const target of ["{W}/.vscode", "{CAN}"])
   );
 
 test(
-  "a watched hooks folder is not taken out of where a link leads, however fast it turns into one",
+  "a watched hooks folder is never moved out of a link's target, however fast it turns into a link",
   { skip: skip || noGit },
   async () => {
     await using room = await Room.make(async (made) => {
@@ -202,7 +202,7 @@ test(
   },
 );
 
-test("a protected file that the host replaces is not written by the box", { skip }, async () => {
+test("a protected file that the host replaced cannot be written by the box", { skip }, async () => {
   await using room = await Room.make();
   assert.equal((await room.exec("test -s .envrc")).code, 0);
   await writeFile(room.at("fresh"), "of the host\n");

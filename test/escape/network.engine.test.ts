@@ -58,17 +58,21 @@ const dialAbstract = `perl -MSocket -e 'socket(my $s,AF_UNIX,SOCK_STREAM,0);conn
 const OWN_SERVER = python(`import socket
 s = socket.create_server(("127.0.0.1", 0)); a = socket.create_connection(s.getsockname()); s.accept()[0].send(b"own"); print(a.recv(9))`);
 
-test("a server of the user's on the loopback: not reached from the box, its own is", { skip }, async () => {
-  await using room = await Room.make();
-  const port = shared.v4?.port ?? 0;
-  assert.doesNotMatch((await room.exec(dial(port))).all, /HOST/);
-  assert.deepEqual([shared.v4?.count(), shared.v6?.count() ?? 0], [0, 0]);
-  assert.equal((await room.exec(OWN_SERVER)).all, "b'own'\n");
-  assert.match(await unlocked(dial(port), { NetworkMode: "host" }), /HOST/, "the control reaches it");
-  assert.ok((shared.v4?.count() ?? 0) >= 1);
-});
+test(
+  "a server on the host's loopback cannot be reached from the box, and the box's own can",
+  { skip },
+  async () => {
+    await using room = await Room.make();
+    const port = shared.v4?.port ?? 0;
+    assert.doesNotMatch((await room.exec(dial(port))).all, /HOST/);
+    assert.deepEqual([shared.v4?.count(), shared.v6?.count() ?? 0], [0, 0]);
+    assert.equal((await room.exec(OWN_SERVER)).all, "b'own'\n");
+    assert.match(await unlocked(dial(port), { NetworkMode: "host" }), /HOST/, "the control reaches it");
+    assert.ok((shared.v4?.count() ?? 0) >= 1);
+  },
+);
 
-test("an abstract socket of the host: not there in the box", { skip }, async () => {
+test("an abstract socket of the host is not visible in the box", { skip }, async () => {
   await using room = await Room.make();
   assert.equal((await room.exec(dialAbstract)).all, "");
   assert.equal(shared.abstract?.count(), 0);
@@ -90,7 +94,7 @@ const ROUTES: readonly Attack[] = [
     twin: "getent ahosts localhost",
   },
   {
-    name: "a resolver that could be asked",
+    name: "a DNS resolver",
     run: "grep nameserver /etc/resolv.conf | grep -v -E '^nameserver 127\\.0\\.0\\.1$'; grep -E '^(search|domain) [a-z]' /etc/resolv.conf; true",
     denied: (_, { all }) => assert.equal(all, ""),
     // Podman leaves the file empty, which means the same: the resolver of the box itself, which there is not.
@@ -113,7 +117,7 @@ const ROUTES: readonly Attack[] = [
     allowed: (_, { all }) => assert.equal(all, "ROUTE 127.0.0.1\n"),
   },
   {
-    name: "an interface and a route of one's own making",
+    name: "a self-made interface and route",
     run: `cat /proc/net/dev /proc/net/route | cut -d: -f1 > /tmp/before
 ${python(`import socket, struct
 def ask(kind, body):
@@ -138,15 +142,18 @@ cat /proc/net/dev /proc/net/route | cut -d: -f1 | cmp - /tmp/before && echo same
 
 attacks(ROUTES);
 
-test("a bridge would have given a route: the same line in an ordinary container", { skip }, async () => {
+test("the same line has a route in an ordinary container", { skip }, async () => {
   assert.match(await unlocked(udp(2, "198.51.100.53"), { NetworkMode: "bridge" }), /^ROUTE/);
 });
 
-test("two boxes do not meet: neither by loopback nor by abstract sockets", { skip }, async () => {
-  await using one = await Room.make();
-  await using two = await Room.make();
-  // Both listen until somebody says that it is enough.
-  const serve = python(`import socket
+test(
+  "two boxes cannot connect to each other, neither by loopback nor by abstract sockets",
+  { skip },
+  async () => {
+    await using one = await Room.make();
+    await using two = await Room.make();
+    // Both listen until somebody says that it is enough.
+    const serve = python(`import socket
 a = socket.create_server(("127.0.0.1", 4567)); b = socket.socket(1); b.bind("\\0${ABSTRACT}-box"); b.listen(); a.settimeout(120)
 while True:
     with a.accept()[0] as s:
@@ -154,24 +161,25 @@ while True:
         try:
             if s.recv(4) == b"stop": break
         except OSError: pass`);
-  const dialBoth = python(`import socket
+    const dialBoth = python(`import socket
 for s, to in ((socket.socket(), ("127.0.0.1", 4567)), (socket.socket(1), "\\0${ABSTRACT}-box")):
     try: s.connect(to); print("met")
     except OSError: print("alone")`);
-  const dialedUntilMet = python(`import socket, time
+    const dialedUntilMet = python(`import socket, time
 for _ in range(600):
     try: socket.create_connection(("127.0.0.1", 4567)).close(); break
     except OSError: time.sleep(0.1)`);
-  const enough = python(`import socket
+    const enough = python(`import socket
 socket.create_connection(("127.0.0.1", 4567)).sendall(b"stop")`);
-  const serving = one.exec(serve);
-  await two.box();
-  await one.exec(dialedUntilMet);
-  assert.equal((await one.exec(dialBoth)).all, "met\nmet\n", "the twin: in the same box");
-  assert.equal((await two.exec(dialBoth)).all, "alone\nalone\n");
-  await one.exec(enough);
-  await serving;
-});
+    const serving = one.exec(serve);
+    await two.box();
+    await one.exec(dialedUntilMet);
+    assert.equal((await one.exec(dialBoth)).all, "met\nmet\n", "the twin: in the same box");
+    assert.equal((await two.exec(dialBoth)).all, "alone\nalone\n");
+    await one.exec(enough);
+    await serving;
+  },
+);
 
 const connect = (path: string): string =>
   python(`import socket; s = socket.socket(1)
@@ -179,7 +187,7 @@ try: s.connect(${JSON.stringify(path)}); print("MET")
 except OSError as e: print(e.strerror)`);
 
 test(
-  "a socket of a program of the host: beside the workspace it is not there, in it it is met",
+  "a host program's socket is missing outside the workspace, and reachable inside it",
   { skip },
   async () => {
     await using room = await Room.make();

@@ -22,7 +22,7 @@ const namesOnHost = async (folder: string): Promise<readonly string[]> =>
 
 const odd: readonly Attack[] = [
   {
-    name: "FIFOs, sockets and devices where files are looked for, by the file tools",
+    name: "FIFOs, sockets and devices in place of files, for the file tools",
     run: `mkfifo config.json src.ts package.json; mkfifo .bashrc .claude; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("sock")'; ln -s src.ts link.ts`,
     denied: async (room) => {
       const box = await room.box();
@@ -52,7 +52,7 @@ const odd: readonly Attack[] = [
     allowed: async (room) => assert.equal((await (await room.box()).read("config.json")).kind, "ok"),
   },
   {
-    name: "names with line ends, tabs, escapes, options and bytes that are no UTF-8",
+    name: "names with line ends, tabs, escapes, options and bytes that are not UTF-8",
     run: String.raw`touch "$(printf 'col\tumn')" "$(printf 'red\033[31mname')" "$(printf 'two\nlines')" -- --version '#x' '{y}' -rf $'bad\xff\xfename' $'\xc2\x9b' $'half\xe2\x82' ' ' $'\x7f'`,
     denied: async (room) => {
       const box = await room.box();
@@ -72,7 +72,7 @@ const odd: readonly Attack[] = [
     twin: String.raw`touch a $'b\nc' && rm -- a $'b\nc'`,
   },
   {
-    name: "a planted name that would run something when it is taken back",
+    name: "a planted name that would run something when it is restored",
     run: `touch ".aider'; touch made; '" '.aider$(touch made)' '.aider\`touch made\`' $'.aider\\ntouch made\\n' '.aider -rf' $'.aider\\xff\\ntouch made'`,
     denied: async (room, { result }) => {
       const moved = result?.quarantined ?? [];
@@ -91,7 +91,7 @@ const odd: readonly Attack[] = [
     twin: "touch 'aider$(touch made)'",
   },
   {
-    name: "the longest names and paths deeper than a path may be",
+    name: "the longest names, and paths deeper than allowed",
     run: `python3 - <<'PY'
 import os
 name = "x" * 250
@@ -109,7 +109,7 @@ touch $(head -c 255 /dev/zero | tr '\\0' n)`,
     twin: "mkdir -p a/b/c/d/e/f",
   },
   {
-    name: "a huge sparse file, a file that grows, and a folder with many names, by the tools",
+    name: "a huge sparse file, a growing file, and a folder with many names, for the tools",
     run: "truncate -s 3G big; seq -f 'many/%g' 12000 > /tmp/l; mkdir many; xargs touch < /tmp/l",
     denied: async (room) => {
       const box = await room.box();
@@ -129,24 +129,20 @@ touch $(head -c 255 /dev/zero | tr '\\0' n)`,
 
 attacks(odd);
 
-test(
-  "a start over a workspace full of odd files ends in time, and its answer is JSON",
-  { skip },
-  async () => {
-    await using room = await Room.make(async ({ at }) => {
-      execFileSync("mkfifo", [at("config.json"), at("Makefile"), at(".gitattributes")]);
-      await mkdir(Buffer.from(`${at("odd")}\xff\n\x1b[31m`, "latin1"));
-    });
-    const command = String.raw`touch $'made\xff' $'esc\e]2;x\a'`;
-    const { code, stdout } = await inTime(
-      room.harness(["sandbox", "exec", "--json", "--", "bash", "-c", command]),
-    );
-    const answer = JSON.parse(stdout) as { readonly changes: { readonly added: readonly string[] } };
-    assert.equal(code, 0);
-    assert.deepEqual(answer.changes.added.map((name) => bytesOfText(name).toString("latin1")).toSorted(), [
-      "esc\x1b]2;x\x07",
-      "made\xff",
-    ]);
-    await room.intact();
-  },
-);
+test("starting over a workspace full of odd files ends in time, with valid JSON", { skip }, async () => {
+  await using room = await Room.make(async ({ at }) => {
+    execFileSync("mkfifo", [at("config.json"), at("Makefile"), at(".gitattributes")]);
+    await mkdir(Buffer.from(`${at("odd")}\xff\n\x1b[31m`, "latin1"));
+  });
+  const command = String.raw`touch $'made\xff' $'esc\e]2;x\a'`;
+  const { code, stdout } = await inTime(
+    room.harness(["sandbox", "exec", "--json", "--", "bash", "-c", command]),
+  );
+  const answer = JSON.parse(stdout) as { readonly changes: { readonly added: readonly string[] } };
+  assert.equal(code, 0);
+  assert.deepEqual(answer.changes.added.map((name) => bytesOfText(name).toString("latin1")).toSorted(), [
+    "esc\x1b]2;x\x07",
+    "made\xff",
+  ]);
+  await room.intact();
+});

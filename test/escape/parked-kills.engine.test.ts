@@ -22,10 +22,10 @@ async function killed(life: Life, tell: (text: string) => void): Promise<void> {
   tell([...tally.seen].map(([what, count]) => `${what}: ${count}`).join(", "));
 }
 
-test(`${KILLS} harnesses killed while they park leave one box at most, and the question`, { skip }, (t) =>
+test(`${KILLS} harnesses killed while parking leave at most one box, and the question`, { skip }, (t) =>
   killed(parkingLife, (text) => t.diagnostic(text)),
 );
 
-test(`${KILLS} harnesses killed while they go on leave one box at most, and no doubt`, { skip }, (t) =>
+test(`${KILLS} harnesses killed while resuming leave at most one box, in a definite state`, { skip }, (t) =>
   killed(approvingLife, (text) => t.diagnostic(text)),
 );

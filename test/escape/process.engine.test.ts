@@ -47,7 +47,7 @@ const RUNNER: readonly Attack[] = [
     control: true,
   },
   {
-    name: "what the first process keeps to itself: memory, environment, folders, program",
+    name: "private data of the first process: memory, environment, folders, program",
     run: `for f in mem environ maps auxv syscall stack io pagemap smaps; do (head -c 1 /proc/1/$f) >/dev/null 2>&1 && echo READ $f; done
 for l in exe cwd root ns/net; do readlink /proc/1/$l && echo LINK $l; done; ls /proc/1/root/ 2>/dev/null | head -1; true`,
     denied: (_, { all }) => assert.equal(all, ""),
@@ -55,7 +55,7 @@ for l in exe cwd root ns/net; do readlink /proc/1/$l && echo LINK $l; done; ls /
     control: true,
   },
   {
-    name: "what others may set of a process: its place with the memory killer, its name, its limits",
+    name: "settable properties of a process: its OOM score, its name, its limits",
     run: `before=$(cat /proc/1/oom_score_adj /proc/1/comm); for f in oom_score_adj comm timerslack_ns coredump_filter clear_refs; do (echo 100 > /proc/1/$f) 2>/dev/null && echo WROTE $f; done
 prlimit --pid 1 --nofile=10 2>/dev/null && echo LIMITED; renice 19 1 >/dev/null 2>&1 && echo LAST; chrt -i -p 0 1 && echo IDLE; taskset -cp 0 1 >/dev/null 2>&1 && echo PINNED; ionice -c 3 -p 1 2>/dev/null && echo STARVED; ionice -c 3 -u $(id -u) 2>/dev/null && echo STARVED; [ "$before" = "$(cat /proc/1/oom_score_adj /proc/1/comm)" ] || echo CHANGED; grep -h 'open files' /proc/1/limits; true`,
     denied: never(/WROTE|LIMITED|LAST|IDLE|PINNED|STARVED|CHANGED|open files +10 /),
@@ -124,7 +124,7 @@ const DAEMONS: Readonly<Record<string, string>> = {
   setsid: `setsid -f bash -c '${writes}' >/dev/null 2>&1 </dev/null`,
   "double fork": `( ( (${writes}) >/dev/null 2>&1 </dev/null & ) & )`,
   "a job that holds the output open": `(${writes}) & true`,
-  "deaf to every signal it can be deaf to": `(trap '' HUP INT TERM QUIT PIPE USR1 USR2 CHLD; ${writes}) >/dev/null 2>&1 &`,
+  "ignoring every signal it can ignore": `(trap '' HUP INT TERM QUIT PIPE USR1 USR2 CHLD; ${writes}) >/dev/null 2>&1 &`,
   "its own reaper": `python3 -c '
 import ctypes, os, subprocess, time
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
@@ -159,22 +159,26 @@ END
 cc -O -o /tmp/comet /tmp/comet.c && cp /tmp/comet comet`;
 
 /** It forks and leaves, again and again: whoever reads a list of processes reads of the dead. */
-test("a comet is caught, alone and beside another call, which goes on", { skip }, async () => {
-  await using room = await Room.make();
-  assert.equal((await room.exec(COMET)).code, 0);
-  const caught = async (): Promise<void> => {
-    const { result } = await room.exec("./comet; sleep 30", { timeoutMs: 500 });
-    assert.equal(result?.timed_out, true);
-    const { all } = await room.exec("pgrep -c comet; true");
-    assert.equal(all.trim(), "0");
-  };
-  await caught();
-  const beside = room.exec("sleep 6; echo through");
-  await caught();
-  assert.equal((await beside).all, "through\n");
-});
+test(
+  "a process that forks and exits all the time is caught, alone and beside another call, which continues",
+  { skip },
+  async () => {
+    await using room = await Room.make();
+    assert.equal((await room.exec(COMET)).code, 0);
+    const caught = async (): Promise<void> => {
+      const { result } = await room.exec("./comet; sleep 30", { timeoutMs: 500 });
+      assert.equal(result?.timed_out, true);
+      const { all } = await room.exec("pgrep -c comet; true");
+      assert.equal(all.trim(), "0");
+    };
+    await caught();
+    const beside = room.exec("sleep 6; echo through");
+    await caught();
+    assert.equal((await beside).all, "through\n");
+  },
+);
 
-test("of two calls one kills the other: said so, and the box goes on", { skip }, async () => {
+test("when one call kills the other this is reported, and the box continues", { skip }, async () => {
   await using room = await Room.make();
   const victim = room.exec("touch up; sleep 60; echo never");
   while (!(await isThere(room.at("up")))) await sleep(20);
@@ -187,7 +191,7 @@ test("of two calls one kills the other: said so, and the box goes on", { skip },
   assert.deepEqual([(await room.exec("echo fine")).all], ["fine\n"]);
 });
 
-test("a neighbour cannot speak for another call's end, only disturb it", { skip }, async () => {
+test("a call cannot forge the end of another one", { skip }, async () => {
   await using room = await Room.make();
   const victim = room.exec("touch up; sleep 1; echo mine; exit 3");
   // Between a runner's fork and its exec of bash a process is named runner: what is written to then is bash's own output.

@@ -24,13 +24,13 @@ const gone =
 
 const OWN: readonly Attack[] = [
   {
-    name: "the project's own settings, that are there",
+    name: "the project's own settings, where they exist",
     run: "mkdir -p .harness/rules; echo 'network: full' > .harness/settings.yml; echo 'approve: always' > .harness/rules/a.md; chmod -R 777 .harness; mv .harness h; rm -rf .harness",
     twin: "cat .harness/settings.yml",
     control: true,
   },
   {
-    name: "the project's own settings, where there were none",
+    name: "the project's own settings, where they do not exist",
     before: (room) => rm(room.at(".harness"), { recursive: true }),
     run: `mkdir -p .harness/rules; echo '${LOOSE}' > .harness/config.json; echo 'approve: always' > .harness/rules/a.md; chmod -R 777 .harness; true`,
     denied: async (room) => {
@@ -41,7 +41,7 @@ const OWN: readonly Attack[] = [
     control: true,
   },
   {
-    name: "the user's own settings, by every name of a home",
+    name: "the user's own settings, by every name of the home",
     run: `for h in ~ $HOME /root /home/* {CAN}/../home; do mkdir -p $h/.config/harness $h/.harness; echo '${LOOSE}' | tee $h/.config/harness/config.json > $h/.harness/config.json; done; echo HARNESS_MODE=danger-full-access | tee .env > .env.local; export HARNESS_MODE=danger-full-access XDG_CONFIG_HOME={W}; true`,
     denied: async (room) => {
       assert.equal(await isThere(path.join(room.root, "home", ".harness")), false);
@@ -96,7 +96,7 @@ const OTHERS: readonly Attack[] = [
     control: true,
   },
   {
-    name: "what shells obey on entering the folder",
+    name: "files that shells run on entering the folder",
     run: "echo x >> .envrc; for f in .bashrc .profile .zshrc .zshenv .inputrc mise.toml .mise.local.toml; do echo x > $f; done; mkdir -p .mise pkg; echo x > pkg/.envrc",
     denied: gone(".bashrc", ".profile", ".zshrc", ".zshenv", ".inputrc", "mise.toml", ".mise", "pkg/.envrc"),
     twin: "mkdir pkg && touch pkg/.bashrc .tool",
@@ -127,7 +127,7 @@ const OTHERS: readonly Attack[] = [
 
 attacks([...OWN, ...OTHERS]);
 
-test("a repository that comes with loose settings of its own is held as tightly", { skip }, async () => {
+test("a repository with loose settings of its own is confined as tightly", { skip }, async () => {
   await using room = await Room.make(async (made) => {
     await writeFile(made.at(".harness", "config.json"), LOOSE);
     await writeFile(made.at(".env"), "HARNESS_MODE=danger-full-access\n");
@@ -156,7 +156,7 @@ const REFUSED: readonly {
   readonly before: (room: Room) => unknown;
   readonly cwd: string;
 }[] = [
-  { what: "a folder that holds the harness's state and a home", before: () => undefined, cwd: "{CAN}/.." },
+  { what: "a folder that contains the harness's state and a home", before: () => undefined, cwd: "{CAN}/.." },
   {
     what: "protected settings that are a link",
     before: async (room) => {
@@ -176,7 +176,7 @@ const REFUSED: readonly {
 ];
 
 for (const { what, before, cwd } of REFUSED)
-  test(`no box stands over ${what}; it does where that is mended`, { skip }, async () => {
+  test(`a box on ${what} is refused, and works once that is fixed`, { skip }, async () => {
     await using room = await Room.make(before);
     const touch = ["sandbox", "exec", "--cwd", cwd, "--", "touch", "made"];
     const { code } = await room.harness(touch);

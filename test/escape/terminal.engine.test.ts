@@ -77,13 +77,13 @@ const SHOWN: readonly Shown[] = [
     words: /52;c;cm0gLXJm.*tail/,
   },
   {
-    name: "controls of eight bits, in UTF-8 and bare",
+    name: "8-bit control characters, in UTF-8 and raw",
     command: String.raw`printf '\302\2332J \233 2J \302\235 0;x \302\205 end\n'`,
     sent: "\xc2\x9b2J \x9b 2J",
     words: /2J.*end/,
   },
   {
-    name: "a line written over by carriage returns and backspaces",
+    name: "a line overwritten with carriage returns and backspaces",
     command: String.raw`printf 'rm -rf /\rls      \n'; printf 'bad\b\b\bgood\n'`,
     sent: "rm -rf /\rls",
     words: /rm -rf \/.*ls[^]*bad.*good/,
@@ -95,13 +95,13 @@ const SHOWN: readonly Shown[] = [
     words: /a.*b.*c.*d.*e/,
   },
   {
-    name: "a sequence cut in pieces, and characters cut in two",
+    name: "a sequence in pieces, and split characters",
     command: String.raw`printf '\033'; sleep 0.2; printf ']2;title\007\302'; sleep 0.2; printf '\2332J\n\r'; sleep 0.2; printf 'end\n'`,
     sent: "\x1b]2;title\x07\xc2\x9b2J\n\rend\n",
     words: /title.*2J[^]*end/,
   },
   {
-    name: "names of files as programs print them",
+    name: "file names as programs print them",
     command: String.raw`cd /tmp; touch $'\e]2;x\a' $'red\e[31m' $'\xc2\x9b'; ls -1 --show-control-chars; ls $'no\e[2Jne'; true`,
     sent: "red\x1b[31m",
     words: /red/,
@@ -109,7 +109,7 @@ const SHOWN: readonly Shown[] = [
 ];
 
 for (const { name, command, sent, words } of SHOWN)
-  test(`a terminal gets no effect of ${name}; a pipe gets the bytes as they are`, { skip }, async () => {
+  test(`${name} has no effect on a terminal, and a pipe gets the bytes unchanged`, { skip }, async () => {
     await using room = await Room.make();
     assert.match(assertInert(await onTerminal(room, exec(command))), words);
     const line = exec(command).map(quoted).join(" ");
@@ -131,18 +131,18 @@ const OWN_LINES: readonly { readonly name: string; readonly command: string; rea
     command: String.raw`echo x > $'.vscode/\e]2;x\a'; cp README.md $'.vscode/y\e[2J'; false`,
     words: /\.vscode/,
   },
-  { name: "a program that is not there", command: String.raw`exec $'no\e]2;x\asuch'`, words: /such/ },
+  { name: "a missing program", command: String.raw`exec $'no\e]2;x\asuch'`, words: /such/ },
 ];
 
 for (const { name, command, words } of OWN_LINES)
-  test(`the harness tells of ${name} without its controls`, { skip }, async () => {
+  test(`the harness reports ${name} without its control characters`, { skip }, async () => {
     await using room = await Room.make();
     assert.match(assertInert(await onTerminal(room, exec(command))), words);
     await room.intact();
   });
 
 test(
-  "its JSON, warnings and failures over a workspace whose names hold controls are inert, too",
+  "JSON, warnings and failures over a workspace with control characters in names are harmless too",
   { skip },
   async () => {
     await using room = await Room.make();
@@ -176,7 +176,7 @@ test(
   },
 );
 
-test("a command cannot type into the terminal from which it was started", { skip }, async () => {
+test("a command cannot type into the terminal that started it", { skip }, async () => {
   await using room = await Room.make();
   const typed = "touch {CAN}/made\n";
   const command = `python3 - <<'PY'

@@ -125,7 +125,7 @@ const NAMES = [
   { name: "git:ship", description: "Ships it.", input: { hint: "arguments" } },
 ];
 
-test("an editor is told what can be typed behind a slash, once, and again where it is other", async () => {
+test("an editor gets the list of slash commands once, and again when it changes", async () => {
   const fake: Fake = { commands: () => Promise.resolve([FIX, SHIP]), prompts: [], events: [] };
   await using editor = await begun(fake);
   while (editor.told().length === 0) await new Promise(setImmediate);
@@ -145,14 +145,14 @@ test("an editor is told what can be typed behind a slash, once, and again where 
   assert.deepEqual(editor.told().at(-1), NAMES.slice(0, 1));
 });
 
-test("where there is none nothing is told", async () => {
+test("without commands no list is sent", async () => {
   const fake: Fake = { commands: () => Promise.resolve([]), prompts: [], events: [] };
   await using editor = await begun(fake);
   await editor.say("hello");
   assert.deepEqual(editor.told(), []);
 });
 
-test("an answer that a hook replaced is shown behind what was said", async () => {
+test("an answer replaced by a hook is shown after the original one", async () => {
   const fake: Fake = {
     commands: () => Promise.resolve([]),
     prompts: [],
@@ -166,7 +166,7 @@ test("an answer that a hook replaced is shown behind what was said", async () =>
   assert.match(said.join(""), /^first words\n\n\[harness\] A hook replaced the answer .*\n\nother words$/s);
 });
 
-test("a cancel, and another prompt, right behind a prompt find it at work", async () => {
+test("a cancel and another prompt right after a prompt find it running", async () => {
   const { promise: begins, resolve: go } = Promise.withResolvers<void>();
   const commands = (): Promise<readonly EditorCommand[]> => begins.then(() => []);
   const fake: Fake = { commands, prompts: [], events: [], begins, cancelled: [] };
@@ -184,7 +184,7 @@ test("a cancel, and another prompt, right behind a prompt find it at work", asyn
   assert.deepEqual(await editor.say("third"), { stopReason: "end_turn" });
 });
 
-test("one session is opened once at a time", async () => {
+test("a session is opened only once at a time", async () => {
   const { promise: begins, resolve: go } = Promise.withResolvers<void>();
   const fake: Fake = { commands: () => Promise.resolve([]), prompts: [], events: [], begins };
   await using editor = await editing(fake);
@@ -200,7 +200,7 @@ test("one session is opened once at a time", async () => {
   assert.deepEqual(await editor.say("hello"), { stopReason: "end_turn" });
 });
 
-test("the one version that is spoken is named whatever is asked for, and a folder is named as a whole", async () => {
+test("the supported version is named whatever is requested, and a folder must be absolute", async () => {
   const fake: Fake = { commands: () => Promise.resolve([]), prompts: [], events: [] };
   await using editor = await editing(fake);
   for (const protocolVersion of [0, 1, 65_535])

@@ -34,7 +34,7 @@ const endedWith = (kind: "ok" | "denied", text: string): EventBody => ({
   ms: 1,
 });
 
-test("what the model says and thinks is told as it comes; what a subagent says is not", () => {
+test("the model's text and thinking are streamed, and a subagent's are not", () => {
   assert.deepEqual(of({ type: "text", text: "hi" }), [
     { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "hi" } },
   ]);
@@ -47,7 +47,7 @@ test("what the model says and thinks is told as it comes; what a subagent says i
   );
 });
 
-test("a call is told with its kind, its place and what it was called with; a subagent's has an id of its own", () => {
+test("a call is reported with its kind, location and arguments, and a subagent's has its own id", () => {
   const [call] = of(proposed("read_file", { path: "src/../a.txt" }));
   assert.deepEqual(call, {
     sessionUpdate: "tool_call",
@@ -78,7 +78,7 @@ const diffs = (tool: string, args: Record<string, unknown>) => {
   return call?.sessionUpdate === "tool_call" ? call.content : undefined;
 };
 
-test("edits are told as diffs, as far as their arguments say so", () => {
+test("edits are reported as diffs, as far as their arguments allow", () => {
   const at = { type: "diff", path: "/w/a.txt" };
   assert.deepEqual(diffs("edit_file", { path: "a.txt", old: "1", new: "2" }), [
     { ...at, oldText: "1", newText: "2" },
@@ -103,7 +103,7 @@ test("edits are told as diffs, as far as their arguments say so", () => {
     assert.equal(diffs(tool, args), undefined);
 });
 
-test("how a call ended is told with its text as it is, behind a fence that holds it", () => {
+test("the end of a call is reported with its text unchanged, in a fence that is long enough", () => {
   const rules = [{ id: "r", reason: "why", span: [0, 1] as const }];
   const decided = {
     type: "call.decided",
@@ -128,7 +128,7 @@ test("how a call ended is told with its text as it is, behind a fence that holds
   assert.deepEqual([bad.status, bad.rawOutput], ["failed", { kind: "denied", cause: "policy" }]);
 });
 
-test("the diff of an edit stays where it was made, beside what came of it; of a failed one nothing stays", () => {
+test("the diff of an edit stays next to its result, and a failed edit's is removed", () => {
   const edit = proposed("edit_file", { path: "a.txt", old: "1", new: "2" });
   const output = { type: "content", content: { type: "text", text: "```\nok\n```" } };
   const diff = { type: "diff", path: "/w/a.txt", oldText: "1", newText: "2" };
@@ -144,7 +144,7 @@ test("the diff of an edit stays where it was made, beside what came of it; of a 
   }
 });
 
-test("a plan is told without what was dropped", () => {
+test("a plan is sent without dropped steps", () => {
   const steps = [
     { text: "one", status: "done" },
     { text: "two", status: "doing" },
@@ -178,7 +178,7 @@ const FINISHED = {
   answer: "a",
 } as const;
 
-test("an end tells what was moved away, what to look at and what was committed; a good one nothing else", () => {
+test("the end reports moved paths, files to look at and commits, and a good end without these reports nothing", () => {
   assert.deepEqual(of(FINISHED), []);
   assert.match(JSON.stringify(of({ ...FINISHED, status: "budget" })), /why it ended/);
   const told = JSON.stringify(
@@ -197,13 +197,13 @@ test("an end tells what was moved away, what to look at and what was committed; 
   assert.ok(!told.includes("Makefile"));
 });
 
-test("an answer that a hook replaced is told as what it is", () => {
+test("an answer replaced by a hook is marked as such", () => {
   const told = insteadOf("other words");
   assert.ok(told.sessionUpdate === "agent_message_chunk" && told.content.type === "text");
   assert.match(told.content.text, /A hook replaced the answer with this:\n\nother words$/);
 });
 
-test("how a turn ended is the protocol's word for it; no model and no box are errors", () => {
+test("the end of a turn maps to the protocol's reasons, and a missing model or box is an error", () => {
   const stops = (["done", "failed", "refused", "budget", "interrupted"] as const).map((status) =>
     stopOf({ status }),
   );
@@ -228,7 +228,7 @@ const QUESTION: Question = {
   writes: true,
 };
 
-test("a question has its command whole, the reasons, and three answers", () => {
+test("a question has its whole command, the reasons and three answers", () => {
   const { title, kind, content, options } = permissionRequestOf(QUESTION);
   assert.deepEqual([title, kind], ["bash make", "execute"]);
   assert.match(JSON.stringify(content), /make.*not known \(unknown\)/);
@@ -247,7 +247,7 @@ test("a question has its command whole, the reasons, and three answers", () => {
   );
 });
 
-test("a question tells what the call would do and which part a rule is about, as the chat does", () => {
+test("a question shows the effects of the call and the part that a rule applies to, as the chat does", () => {
   const told = (more: object): string =>
     JSON.stringify(permissionRequestOf({ ...QUESTION, ...more }).content);
   const rules = [{ id: "net", reason: "it reaches the network", span: [8, 14] as const }];
@@ -268,12 +268,12 @@ test("a question tells what the call would do and which part a rule is about, as
   assert.doesNotMatch(whole, /It would/);
 });
 
-test("an answer that was not offered is no", () => {
+test("an answer that was not offered means no", () => {
   const said = ["once", "session", "reject", "always", "", "ONCE"].map((each) => permissionOf(each));
   assert.deepEqual(said, ["once", "session", "reject", "reject", "reject", "reject"]);
 });
 
-test("a prompt is its texts, links and files of text; anything else is none", () => {
+test("a prompt consists of its texts, links and text files, and anything else is refused", () => {
   const blocks: ContentBlock[] = [
     { type: "text", text: "see " },
     { type: "resource_link", uri: "file:///w/a%20b.ts#L3", name: "a b.ts" },
@@ -287,7 +287,7 @@ test("a prompt is its texts, links and files of text; anything else is none", ()
   assert.equal(promptOf([{ type: "resource", resource: { uri: "file:///x", blob: "AA" } }]), undefined);
 });
 
-test("what was said before is shown again, without the system's words", () => {
+test("an earlier conversation is replayed without the system prompt", () => {
   const updates = replayed(
     [
       { role: "system", text: "secret rules" },

@@ -22,14 +22,14 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/boxes/workspace/box-workspace.ts": "the user's own folder, which is no workspace",
 };
 
-test("nothing else reads what a project brings", () => {
+test("only known files read what a project brings", () => {
   const reads = /from "(?:node:fs(?:\/promises)?|[./]+platform\/safe-files\.ts)"|readConfigText/;
   const names = /["'`/]\.(?:harness|devcontainer)(?![\w-])/;
   const both = filesWith(names).filter((file) => filesWith(reads).includes(file));
   assert.deepEqual(both.toSorted(), Object.keys(KNOWN).toSorted());
 });
 
-test("settings and rules of a project are loaded in one place each, as trust answers them", () => {
+test("settings and rules of a project are loaded in one place each, according to trust", () => {
   // The first run, and who asks which engine is meant, read what the user has set, and nothing of a project.
   const own = ["src/app/host.ts", "src/app/first-run.ts"];
   assert.deepEqual(
@@ -55,7 +55,7 @@ test("settings and rules of a project are loaded in one place each, as trust ans
   ]);
 });
 
-test("every name that is read is one that no box may write", async () => {
+test("every name that is read is protected from boxes", async () => {
   const files = [
     ".harness/config.json",
     ".harness/policy.toml",

@@ -26,7 +26,7 @@ const said = (text: string, argument: string): string => {
   return filled.said;
 };
 
-test("arguments stand where the text has a place for them, else behind it", () => {
+test("arguments replace their placeholders in the text, or are appended", () => {
   const table: readonly (readonly [text: string, argument: string, said: string])[] = [
     ["Fix $ARGUMENTS now", "issue 12", "Fix issue 12 now"],
     ["Fix $1 in $2", "a 'b c'", "Fix a in b c"],
@@ -44,24 +44,24 @@ test("arguments stand where the text has a place for them, else behind it", () =
   for (const [text, argument, expected] of table) assert.equal(said(text, argument), expected, text);
 });
 
-test("commands and files of the Claude layout stay as they are; that nothing was run is said", () => {
+test("shell commands and file references of the Claude layout are left as they are, with a note that nothing was run", () => {
   const text = "Status: !`git status`\nSee @src/a.ts";
   assert.match(said(text, ""), /^Status: !`git status`\nSee @src\/a\.ts\n\n\[harness\] Nothing was run/);
   assert.equal(said("Wow!`x`y", ""), "Wow!`x`y", "the twin");
 });
 
-test("nothing in a text is hidden from whoever reads the request", () => {
+test("no hidden characters of a text reach the request unseen", () => {
   assert.equal(said("a\u202Eb\u{E0041}c\u001B[31m\r\n$1", "\u202Ex"), "a<U+202E>b<U+E0041>c␛[31m\n\u202Ex");
 });
 
-test("a text that its arguments make too long is none", () => {
+test("a text that becomes too long with its arguments is refused", () => {
   assert.match(
     JSON.stringify(expanded(command("$ARGUMENTS ".repeat(1000)), "x".repeat(10_000))),
     /longer than 512 KiB/,
   );
 });
 
-test("names are those of files and their folders, in either spelling and any case", () => {
+test("names come from files and folders, in either spelling and any case", () => {
   const all = [command("a", "ship"), command("b", "git:commit"), command("c", "v1.2_x")];
   const of = (line: string): unknown => {
     const found = commandIn(line, all);
@@ -76,7 +76,7 @@ test("names are those of files and their folders, in either spelling and any cas
     assert.equal(of(line), undefined, line);
 });
 
-test("what a file says of itself is read, what it could grant itself is not", () => {
+test("the description in a file is read, and permissions in it are ignored", () => {
   const read = readCommand(
     "---\ndescription: Commits.\nargument-hint: [message]\nallowed-tools: Bash(*)\nmodel: other\n---\nCommit.\n",
     "git/commit.md",
@@ -101,7 +101,7 @@ test("what a file says of itself is read, what it could grant itself is not", ()
     assert.match(JSON.stringify(readCommand(text, file)), why, file);
 });
 
-test("the user's folders are read with their links, but only to Markdown", async () => {
+test("the user's folders are read through links, but only Markdown files", async () => {
   await using place = await scratch({
     "commands/ship.md": "Ship $1.\n",
     "commands/git/commit.md": "Commit.\n",
@@ -128,7 +128,7 @@ test("the user's folders are read with their links, but only to Markdown", async
   assert.deepEqual(await ownCommands(place.at("nowhere"), place.at("work")), { all: [], problems: [] });
 });
 
-test("of a project every layout is read, in its order", () => {
+test("every layout of a project is read, in order", () => {
   const files = [
     { path: ".agents/commands/x.md", text: "second\n" },
     { path: ".claude/commands/git/y.md", text: "y\n" },

@@ -56,7 +56,7 @@ const call = { id: "c1", name: "bash", args: { command: "ls" } };
 const result: ToolResult = { kind: "ok", text: "token sk-1" };
 const args = (command: string) => ({ args: { command } });
 
-test("the user's are asked first, each of what the one before it made; the first veto ends the chain", async () => {
+test("the user's hooks run first, each with the previous one's result, and the first veto ends the chain", async () => {
   const { all, asker, asked, names, events } = scripted(
     { event: "PreToolUse", owner: "project", name: "p", says: () => args("late") },
     { event: "PreToolUse", name: "u1", says: () => args("ls -l") },
@@ -83,7 +83,7 @@ test("the user's are asked first, each of what the one before it made; the first
 const guard = ({ args: given }: Told) =>
   JSON.stringify(given).includes("rm") ? { decision: "skip", reason: "no rm" } : undefined;
 
-test("what a project's hook makes of a call goes past the user's once more", async () => {
+test("a project hook's change of a call passes the user's hooks again", async () => {
   const harmful = scripted(
     { event: "PreToolUse", name: "guard", says: guard },
     { event: "PreToolUse", owner: "project", name: "p", says: () => args("rm -rf .") },
@@ -98,7 +98,7 @@ test("what a project's hook makes of a call goes past the user's once more", asy
   assert.deepEqual(harmless.names(), ["guard", "p"]);
 });
 
-test("a hook that gives no answer lets no call pass", async () => {
+test("a hook without an answer lets no call pass", async () => {
   const { all, asker, events } = scripted({
     event: "PreToolUse",
     name: "hung",
@@ -116,7 +116,7 @@ test("a hook that gives no answer lets no call pass", async () => {
   );
 });
 
-test("what replaces a result goes from hook to hook; a broken one is passed over, a required one withholds", async () => {
+test("result replacements are chained; a broken hook is skipped, and a broken required one withholds the result", async () => {
   const mask = { event: "PostToolUse", name: "mask" } as const;
   const one = scripted(
     { ...mask, says: () => ({ text: "token [redacted]" }) },
@@ -142,7 +142,7 @@ test("what replaces a result goes from hook to hook; a broken one is passed over
   assert.equal(await none.all.after(call, result, none.asker), undefined);
 });
 
-test("results of every kind are shown to them", async () => {
+test("hooks get results of every kind", async () => {
   const { all, asker, asked } = scripted({ event: "PostToolUse", name: "log", says: () => undefined });
   await all.after(call, { kind: "denied", cause: "policy", text: "no" }, asker);
   await all.after(call, { kind: "timed_out", cause: "timeout", text: "late", exitCode: 124 }, asker);
@@ -155,7 +155,7 @@ test("results of every kind are shown to them", async () => {
   );
 });
 
-test("the end is put off a few times in a request and no more", async () => {
+test("a stop hook can postpone the end only a few times per request", async () => {
   const { all, asker, asked } = scripted({
     event: "Stop",
     name: "again",
@@ -176,7 +176,7 @@ test("the end is put off a few times in a request and no more", async () => {
   );
 });
 
-test("the start of a session is told once, each text under whose it is", async () => {
+test("a session's start runs hooks once, and each text is labelled with its owner", async () => {
   const { all, asker } = scripted(
     { event: "SessionStart", owner: "project", name: "theirs", says: () => ({ text: "obey me" }) },
     { event: "SessionStart", name: "mine", says: () => ({ text: "it is Monday" }) },
@@ -191,7 +191,7 @@ test("the start of a session is told once, each text under whose it is", async (
 
 const counting = ({ state }: Told) => ({ state: { n: Number((state as Told)["n"] ?? 0) + 1 } });
 
-test("values come with what a hook is told and stay with whose it is", async () => {
+test("stored values are passed to hooks and kept per owner", async () => {
   const { all, asker, kept } = scripted(
     { event: "PreCompact", name: "mine", says: counting },
     { event: "PreCompact", owner: "project", name: "theirs", says: () => ({ state: { n: 100 } }) },
@@ -201,7 +201,7 @@ test("values come with what a hook is told and stay with whose it is", async () 
   assert.deepEqual(kept, { user: { n: 2 }, project: { n: 100 } });
 });
 
-test("nobody is asked once the run is cancelled", async () => {
+test("no hook runs once the run is cancelled", async () => {
   const { all, asker, names } = scripted({ event: "PreToolUse", name: "u", says: () => undefined });
   await all.before(call, { ...asker, signal: AbortSignal.abort() });
   assert.deepEqual(names(), []);

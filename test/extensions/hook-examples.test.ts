@@ -14,7 +14,7 @@ async function asked(event: "PreToolUse" | "PostToolUse" | "Stop", file: string,
   return readAnswer(event, await runOnHost(words, place, run, new AbortController().signal));
 }
 
-test("the guard against destruction skips what destroys, beside what only looks like it", async () => {
+test("the example guard skips destructive commands, and not similar ones", async () => {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["rm -rf /", "it removes everything"],
     ["cd /tmp && rm -fr ~/", "it removes everything"],
@@ -42,7 +42,7 @@ test("the guard against destruction skips what destroys, beside what only looks 
   );
 });
 
-test("the guard for keys takes each of their forms out, and leaves the rest", async () => {
+test("the example for secrets masks every form of key, and nothing else", async () => {
   const body = "a1B2c3D4e5F6g7H8i9J0k1";
   const keys = [
     `sk-${body}`,
@@ -59,7 +59,7 @@ test("the guard for keys takes each of their forms out, and leaves the rest", as
   assert.deepEqual(plain, { kind: "said" });
 });
 
-test("the guard of the end asks for tests once, where the answer says nothing of them", async () => {
+test("the example for the end asks for tests once, if the answer does not mention them", async () => {
   const rows = [
     [{ answer: "Mended.", continued: 0, may_continue: true }, "Run the tests, and say what they showed."],
     [{ answer: "Mended; the tests pass.", continued: 0, may_continue: true }, undefined],
@@ -73,7 +73,7 @@ test("the guard of the end asks for tests once, where the answer says nothing of
   );
 });
 
-test("the documentation shows the guard of the end as it is", () => {
+test("the documentation contains the example for the end unchanged", () => {
   const docs = readFileSync(path.join(EXAMPLES, "../../docs/hooks.md"), "utf8");
   assert.ok(docs.includes(readFileSync(path.join(EXAMPLES, "ask-for-tests.mjs"), "utf8")));
 });

@@ -39,7 +39,7 @@ async function said(...given: Parameters<typeof runOnHost>): Promise<string> {
     : `${ran.exitCode} ${Buffer.from(ran.stdout).toString().trim()}`;
 }
 
-test("it is told on its stdin, and nothing of that is a word or a variable", async () => {
+test("a hook gets its data on stdin, and not as arguments or variables", async () => {
   await using place = await household();
   assert.equal(await said("cat", placeOf(place), run, never), '0 {"event":"Stop"}');
   assert.equal(await said(["cat"], placeOf(place), run, never), '0 {"event":"Stop"}');
@@ -50,14 +50,14 @@ test("it is told on its stdin, and nothing of that is a word or a variable", asy
   );
 });
 
-test("it starts beside the user's settings; names with a slash are from there or from the home", async () => {
+test("a hook starts in the folder of the user's settings, and names with a slash are relative to it or the home", async () => {
   await using place = await household();
   assert.equal(await said("pwd", placeOf(place), run, never), `0 ${place.at("config")}`);
   assert.equal(await said(["./answer.sh"], placeOf(place), run, never), '0 {"text": "mine"}');
   assert.equal(await said(["~/bin/tool"], placeOf(place), run, never), "0 home");
 });
 
-test("nothing of the workspace is started, by whatever name, beside twins elsewhere that are", async () => {
+test("nothing in the workspace is started under any name, and the same programs elsewhere are", async () => {
   await using place = await household();
   symlinkSync(place.at("work/evil.sh"), place.at("config/linked.sh"));
   const env = { PATH: `${place.at("work/bin")}:${place.at("home/bin")}:.:${process.env["PATH"]}` };
@@ -91,7 +91,7 @@ test("nothing of the workspace is started, by whatever name, beside twins elsewh
   assert.ok(!existsSync(place.at("config/ran")) && !existsSync(place.at("work/ran")));
 });
 
-test("what hangs, floods or cannot be started is broken, and nothing of it goes on", async () => {
+test("a hook that hangs, floods or cannot start is broken, and nothing of it keeps running", async () => {
   await using place = await household();
   const pid = place.at("config/pid");
   const hang = `sleep 600 & echo $! > ${pid}; wait`;
@@ -123,12 +123,12 @@ test("what hangs, floods or cannot be started is broken, and nothing of it goes 
   );
 });
 
-test("what it leaves running ends with it, and does not keep anybody waiting", async () => {
+test("processes that a hook leaves behind end with it, and nobody waits for them", async () => {
   await using place = await household();
   assert.equal(await said("sleep 600 & echo done", placeOf(place), run, never), "0 done");
 });
 
-test("cancelled, it ends", async () => {
+test("cancelling ends a hook", async () => {
   await using place = await household();
   const cancel = new AbortController();
   const ran = said("sleep 600", placeOf(place), run, cancel.signal);
@@ -137,7 +137,7 @@ test("cancelled, it ends", async () => {
   assert.equal(await said("sleep 600", placeOf(place), run, AbortSignal.abort()), "broken: it was cancelled");
 });
 
-test("a project's is a command of the box, told the same way", async () => {
+test("a project's hook is a command in the box with the same input", async () => {
   const box = fakeBox({ commands: { sh: ({ out }) => out('{"text":"x"}').then(() => 0) } });
   const opened = { box: () => Promise.resolve(box), folder: "/repo" };
   const ran = await runInBox("node x.js", opened, run, never);
@@ -150,7 +150,7 @@ test("a project's is a command of the box, told the same way", async () => {
   assert.equal(told.kind === "ended" && Buffer.from(told.stdout).toString(), run.input);
 });
 
-test("in the box too what hangs, floods or is not there is broken; the loss of the box is not its fault", async () => {
+test("a hook in the box that hangs, floods or is missing is broken, and a lost box is not its fault", async () => {
   const box = fakeBox();
   const opened = { box: () => Promise.resolve(box), folder: "/repo" };
   const why = async (words: readonly string[], limits = {}): Promise<string> => {
@@ -175,7 +175,7 @@ const answerOf = (event: HookEvent, out: unknown, exitCode = 0, stderr = "") =>
     stderr,
   });
 
-test("of each event only what belongs to it is taken", () => {
+test("only the fields that belong to an event are accepted", () => {
   const rows: readonly (readonly [HookEvent, unknown, object])[] = [
     ["PreToolUse", { decision: "skip", reason: "no" }, { skip: "no" }],
     ["PreToolUse", { decision: "skip" }, { skip: "it gave no reason" }],
@@ -193,7 +193,7 @@ test("of each event only what belongs to it is taken", () => {
     for (const silent of ["", " \n"]) assert.deepEqual(answerOf(event, silent), { kind: "said" });
 });
 
-test("no hook can approve anything: what is no answer of its event is broken", () => {
+test("no hook can approve anything: an invalid answer for its event is broken", () => {
   const wrong: readonly (readonly [HookEvent, unknown])[] = [
     ["PreToolUse", { decision: "allow" }],
     ["PreToolUse", { decision: "approve", args: {} }],
@@ -216,7 +216,7 @@ test("no hook can approve anything: what is no answer of its event is broken", (
     assert.equal(answerOf(event, out).kind, "broken", `${event} ${JSON.stringify(out)}`);
 });
 
-test("2 is a veto where there is one, anything else but 0 is broken", () => {
+test("exit code 2 is a veto where vetoes exist, and any other code except 0 is broken", () => {
   assert.deepEqual(answerOf("PreToolUse", "", 2, "no force\n"), { kind: "said", skip: "no force" });
   assert.deepEqual(answerOf("Stop", "", 2), { kind: "broken", why: "it exited with 2" });
   assert.deepEqual(answerOf("PreToolUse", { args: {} }, 1, "oops\nmore"), {
@@ -229,7 +229,7 @@ test("2 is a veto where there is one, anything else but 0 is broken", () => {
   });
 });
 
-test("nothing that it says acts on a terminal, and what it adds is bounded", () => {
+test("a hook's output contains no control characters, and added text is bounded", () => {
   const loud = answerOf("SessionStart", { text: `\u001B[2Jhello${"x".repeat(99_999)}` });
   assert.ok(loud.kind === "said" && loud.text !== undefined);
   assert.ok(!loud.text.includes("\u001B") && loud.text.length <= 16 * 1024);

@@ -62,7 +62,7 @@ test("a server is started, lists its tools, and answers", async () => {
   assert.deepEqual(files.notices, []);
 });
 
-test("many pages are one list", async () => {
+test("many pages are combined into one list", async () => {
   await using files = await opened("thousands");
   assert.equal(files.server.tools.length, 2000);
 });
@@ -78,7 +78,7 @@ for (const [scenario, why] of [
   ["old", /protocol version/],
   ["no-list", /not a list/],
 ] as const)
-  test(`a server that ${scenario} has no tools, which is said once, and no call to it waits`, async () => {
+  test(`a server that ${scenario} has no tools, which is reported once, and calls to it do not wait`, async () => {
     await using files = await opened(scenario, { initMs: scenario === "hangs-at-start" ? 100 : 60_000 });
     assert.ok(!files.server.isUp);
     assert.deepEqual(namesOf(files), []);
@@ -93,24 +93,24 @@ for (const [scenario, why] of [
 
 const slow = (): string => "it loads itself";
 
-test("one that is too slow is told with the cause and what would help; one that ends is not", async () => {
+test("a server that is too slow is reported with the cause and a remedy, one that exits is not", async () => {
   await using hangs = await opened("hangs-at-start", { initMs: 100, slow });
   assert.match(hangs.server.why, /^it was not ready within 100 ms: it loads itself$/);
   await using dies = await opened("dies-at-start", { slow });
   assert.doesNotMatch(dies.server.why, /loads itself/);
 });
 
-test("a greeting before the first message is passed over", async () => {
+test("output before the first message is ignored", async () => {
   await using files = await opened("greets");
   assert.ok(files.server.isUp);
 });
 
-test("pages without an end are cut", async () => {
+test("endless pages are cut off", async () => {
   await using files = await opened("endless-pages");
   assert.equal(files.server.tools.length, 40);
 });
 
-test("a call that hangs is timed out, and its server is told to stop", async () => {
+test("a call that hangs times out, and its server is told to stop", async () => {
   await using files = await opened("good", { callMs: 50 });
   const result = await files.server.call("hang", {}, never());
   assert.equal(result.kind, "timed_out");
@@ -118,7 +118,7 @@ test("a call that hangs is timed out, and its server is told to stop", async () 
   assert.ok(files.server.isUp);
 });
 
-test("a call that is cancelled ends at once, and its server is told to stop", async () => {
+test("a cancelled call ends at once, and its server is told to stop", async () => {
   await using files = await opened("good");
   const stop = new AbortController();
   const call = files.server.call("hang", {}, stop.signal);
@@ -131,12 +131,12 @@ test("a call that is cancelled ends at once, and its server is told to stop", as
 const cancelledIn = ({ program }: Opened): readonly unknown[] =>
   program.heard.filter((each) => JSON.stringify(each).includes("notifications/cancelled"));
 
-test("answers to what nobody asked are no answers", async () => {
+test("answers to unknown requests are ignored", async () => {
   await using files = await opened("wrong-ids", { callMs: 100 });
   assert.equal((await files.server.call("echo", { text: "a" }, never())).kind, "timed_out");
 });
 
-test("a server that asks for a model, a person or folders is refused, and answered when it asks whether we live", async () => {
+test("requests of a server for a model, a person or folders are refused, and its pings are answered", async () => {
   await using files = await opened("asks-back");
   const { text } = await files.server.call("echo", {}, never());
   assert.deepEqual(JSON.parse(text), {
@@ -148,7 +148,7 @@ test("a server that asks for a model, a person or folders is refused, and answer
   });
 });
 
-test("tools that come are there once the server says so", async () => {
+test("new tools are available once the server announces them", async () => {
   await using files = await opened("good");
   const before = files.changes();
   await files.server.call("grow", {}, never());
@@ -156,7 +156,7 @@ test("tools that come are there once the server says so", async () => {
   assert.ok(namesOf(files).includes("grown1"));
 });
 
-test("a server that was started anew while its last list was waited out is listed when it says so, too", async () => {
+test("a server restarted while a list was pending is listed when it announces a change", async () => {
   await using files = await opened("good", { delays: [1] });
   const before = files.changes();
   await files.server.call("grow", {}, never());
@@ -168,14 +168,14 @@ test("a server that was started anew while its last list was waited out is liste
   await until(() => namesOf(files).includes("grown1"));
 });
 
-test("a storm of changed lists is one more list, not one for each", async () => {
+test("a storm of change announcements causes only one more list", async () => {
   await using files = await opened("storm");
   await until(() => files.changes() > 1);
   const lists = files.program.heard.filter((each) => JSON.stringify(each).includes("tools/list"));
   assert.equal(lists.length, 2);
 });
 
-test("a server that dies at a call fails it, loses its tools, says so once, and is started again", async () => {
+test("a server that dies during a call fails it, loses its tools, is reported once, and is restarted", async () => {
   await using files = await opened("good", { delays: [1, 1] });
   const result = await files.server.call("die", {}, never());
   assert.equal(result.kind, "failed");
@@ -192,7 +192,7 @@ test("a server that dies at a call fails it, loses its tools, says so once, and 
   assert.equal(files.notices.length, 2);
 });
 
-test("a server that always dies is given up, with a last word", async () => {
+test("a server that keeps dying is given up, with a final notice", async () => {
   await using files = await opened((start) => (start === 1 ? "good" : "dies-at-start"), { delays: [1, 1] });
   await files.server.call("die", {}, never());
   await until(() => files.notices.length === 2);
@@ -201,7 +201,7 @@ test("a server that always dies is given up, with a last word", async () => {
   assert.match((await files.server.call("echo", {}, never())).text, /is not available/);
 });
 
-test("a server whose box is gone is started in the next one, and nothing is said", async () => {
+test("a server whose box is gone is started in the next one, without a notice", async () => {
   await using files = await opened("good");
   files.program.end("place", "the box was closed");
   await until(() => !files.server.isUp);
@@ -211,7 +211,7 @@ test("a server whose box is gone is started in the next one, and nothing is said
   assert.deepEqual(files.notices, []);
 });
 
-test("what cannot be started now is tried when it is wanted next", async () => {
+test("a start that failed is retried when the server is next needed", async () => {
   const program = fakeProgram(() => "good");
   let tries = 0;
   await using server = new McpServer({
@@ -236,7 +236,7 @@ test("what cannot be started now is tried when it is wanted next", async () => {
   assert.ok(server.isUp);
 });
 
-test("its end waits for no server that is still starting", async () => {
+test("disposing does not wait for a server that is still starting", async () => {
   const files = await opened("good");
   await files.server[Symbol.asyncDispose]();
   assert.ok(!files.server.isUp);
@@ -260,7 +260,7 @@ test("its end waits for no server that is still starting", async () => {
   await ready;
 });
 
-test("resources and prompts are asked for in the same way", async () => {
+test("resources and prompts are requested in the same way", async () => {
   await using files = await opened("good");
   assert.ok(files.server.offers("resources"));
   const read = await files.server.ask("resources/read", { uri: "mem:a" }, never());
@@ -273,35 +273,50 @@ const text = (said: string) => ({ type: "text", text: said });
 for (const [name, given, kind, expected] of [
   ["texts are lines", { content: [text("a"), text("b")] }, "ok", "a\nb"],
   ["an error is a failure", { content: [text("no")], isError: true }, "failed", "no"],
-  ["nothing is said to be nothing", { content: [] }, "ok", "(nothing)"],
+  ["an empty answer is stated as such", { content: [] }, "ok", "(nothing)"],
   [
-    "a failure without words has some",
+    "a failure without text gets one",
     { isError: true, content: [] },
     "failed",
     "It failed without a message.",
   ],
   ["a value is JSON", { content: [], structuredContent: { a: 1 } }, "ok", '{\n "a": 1\n}'],
   [
-    "a value that stands there as text is not said twice",
+    "a value already present as text is not repeated",
     { content: [text('{"a":1}')], structuredContent: { a: 1 } },
     "ok",
     '{"a":1}',
   ],
-  ["nor is a number in a value", { content: [text("3")], structuredContent: { result: 3 } }, "ok", "3"],
-  ["nor a list in a value", { content: [text("[1, 2]")], structuredContent: { r: [1, 2] } }, "ok", "[1, 2]"],
   [
-    "nor a list in a value, item by item",
+    "a number already present as text is not repeated",
+    { content: [text("3")], structuredContent: { result: 3 } },
+    "ok",
+    "3",
+  ],
+  [
+    "a list already present as text is not repeated",
+    { content: [text("[1, 2]")], structuredContent: { r: [1, 2] } },
+    "ok",
+    "[1, 2]",
+  ],
+  [
+    "a list already present as separate texts is not repeated",
     { content: [text("1"), text("a"), text('{"b": 2}')], structuredContent: { result: [1, "a", { b: 2 }] } },
     "ok",
     '1\na\n{"b": 2}',
   ],
   [
-    "a value that says more is said",
+    "a value with more than the text is shown",
     { content: [text("1"), text("2")], structuredContent: { result: [1, 2, 3] } },
     "ok",
     '1\n2\n{\n "result": [\n  1,\n  2,\n  3\n ]\n}',
   ],
-  ["nor is one text in a value", { content: [text("a")], structuredContent: { content: "a" } }, "ok", "a"],
+  [
+    "a single text in a value is not repeated",
+    { content: [text("a")], structuredContent: { content: "a" } },
+    "ok",
+    "a",
+  ],
   [
     "a picture is named",
     { content: [{ type: "image", data: "QUJD", mimeType: "image/\u202epng" }] },
@@ -309,17 +324,22 @@ for (const [name, given, kind, expected] of [
     "[image image/<U+202E>png, 3 B: not passed on]",
   ],
   ["a resource is its text", { contents: [{ uri: "a:b", text: "in" }] }, "ok", "[a:b]\nin"],
-  ["a list of another kind is JSON", { prompts: [] }, "ok", '{\n "prompts": []\n}'],
-  ["what is hidden is shown", { content: [text("\u001b[31ma\u200bb")] }, "ok", "␛[31ma<U+200B>b"],
-  ["no list is no answer", { content: "x" }, "failed", "The server's answer is not a valid MCP result."],
-  ["nor is text", "x", "failed", "The server's answer is not a valid MCP result."],
+  ["a list of another kind is shown as JSON", { prompts: [] }, "ok", '{\n "prompts": []\n}'],
+  ["hidden characters are made visible", { content: [text("\u001b[31ma\u200bb")] }, "ok", "␛[31ma<U+200B>b"],
+  [
+    "a missing list is not a valid answer",
+    { content: "x" },
+    "failed",
+    "The server's answer is not a valid MCP result.",
+  ],
+  ["a plain text is not a valid answer", "x", "failed", "The server's answer is not a valid MCP result."],
 ] as const)
   test(name, () => {
     const result = toolResult(given);
     assert.deepEqual([result.kind, result.text], [kind, expected]);
   });
 
-test("an answer has an end, in its parts, its length and its depth", () => {
+test("an answer is bounded in parts, length and depth", () => {
   const many = toolResult({ content: Array.from({ length: 500 }, () => text("a")) });
   assert.match(many.text, /\[300 further parts are left out\]$/);
   const long = toolResult({ content: [text("x".repeat(2 ** 21))] });

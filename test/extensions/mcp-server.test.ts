@@ -92,7 +92,7 @@ const ERAS = [
 ] as const;
 
 for (const [version, mode] of ERAS)
-  test(`the SDK's client learns tools and instructions, calls, and is answered: ${version}, ${JSON.stringify(mode)}`, async () => {
+  test(`the SDK's client gets tools and instructions, calls, and is answered: ${version}, ${JSON.stringify(mode)}`, async () => {
     const place = served(({ args }) => Promise.resolve(said(`got ${JSON.stringify(args)}`)));
     const client = new Client({ name: "unit", version: "1" }, { versionNegotiation: { mode } });
     const transport: Transport = {
@@ -155,7 +155,7 @@ for (const [result, isError, about] of ENDINGS)
     await place.serving.close();
   });
 
-test("what is no message is answered, and the server goes on", async () => {
+test("an invalid message is answered with an error, and the server continues", async () => {
   const place = await opened();
   place.send("{no json\n", '[{"jsonrpc":"2.0"}]\n', "17\n", '{"jsonrpc":"1.0","id":5,"method":"x"}\n');
   place.send({ jsonrpc: "2.0", id: 6, method: "no/such" }, { jsonrpc: "2.0", id: 7, method: "tools/call" });
@@ -176,7 +176,7 @@ test("what is no message is answered, and the server goes on", async () => {
   await place.serving.close();
 });
 
-test("a message that is too long is refused, and the next is served", async () => {
+test("a message that is too long is refused, and the next one is served", async () => {
   const place = await opened();
   place.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"`);
   for (let n = 0; n < 9; n += 1) place.send("y".repeat(1024 * 1024));
@@ -186,7 +186,7 @@ test("a message that is too long is refused, and the next is served", async () =
   await place.serving.close();
 });
 
-test("a call that the client gives up is ended, and gets no answer", async () => {
+test("a call cancelled by the client is ended and gets no answer", async () => {
   const ended = Promise.withResolvers<void>();
   const place = await opened(async (_, signal) => {
     await once(signal, "abort");
@@ -203,7 +203,7 @@ test("a call that the client gives up is ended, and gets no answer", async () =>
   await place.serving.close();
 });
 
-test("so many calls are open at a time, and no id twice; the others are refused and not run", async () => {
+test("the number of open calls is limited and ids must be unique, and excess calls are refused without running", async () => {
   const gate = Promise.withResolvers<ToolResult>();
   const place = await opened(() => gate.promise);
   place.send(call(0, "bash"), call(0, "bash"));
@@ -242,7 +242,7 @@ test("nothing more is read while the client does not read its answers", async ()
   await place.serving.close();
 });
 
-test("a call that takes long shows signs of life to a client that asks for them", async () => {
+test("a long call sends progress to a client that requests it", async () => {
   const gate = Promise.withResolvers<ToolResult>();
   const place = await opened(() => gate.promise);
   place.send(call(1, "bash", { _meta: { progressToken: "p" } }));
@@ -266,7 +266,7 @@ test("a call that takes long shows signs of life to a client that asks for them"
   await place.serving.close();
 });
 
-test("a client that leaves ends what it had begun", async () => {
+test("a client that disconnects ends its running calls", async () => {
   const ended = Promise.withResolvers<void>();
   const place = await opened(async (_, signal) => {
     await once(signal, "abort");

@@ -32,7 +32,7 @@ const serverOver = (transport: LineTransport): McpServer =>
 
 const never = (): AbortSignal => new AbortController().signal;
 
-test("a program of this machine has the variables that it is given, and is gone at the end", async () => {
+test("a program on the host has only the variables it is given, and is gone at the end", async () => {
   await using place = await scratch();
   const env = { PATH: process.env["PATH"] ?? "", TOKEN: "mine" };
   process.env["HARNESS_TEST_SECRET"] = "not for servers";
@@ -51,7 +51,7 @@ test("a program of this machine has the variables that it is given, and is gone 
   assert.deepEqual(transport.end(), { reason: "", isPlace: false });
 });
 
-test("a program that is not there, and one that dies, say why, with their last word", async () => {
+test("a missing program and one that dies are reported with the reason and their last output", async () => {
   await using place = await scratch();
   const started = async (words: readonly string[]): Promise<McpServer> => {
     const server = serverOver(new LineTransport(programOnHost({ words, env: {}, folder: place.path })));
@@ -64,7 +64,7 @@ test("a program that is not there, and one that dies, say why, with their last w
   assert.match(dead.why, /exit code 3.*no licence/);
 });
 
-test("in a box it is a command without a limit of time, in a folder of the workspace, and ends with its box", async () => {
+test("in a box a server is a command without a time limit, in a workspace folder, and ends with its box", async () => {
   const box = fakeBox({ workspace: "/repo" });
   const transport = new LineTransport(programInBox(box, { words: ["cat"], env: { A: "b" }, folder: "sub" }));
   const { promise: closed, resolve } = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ async function opened(web: McpWeb, delays: readonly number[]) {
   return { server, notices, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-test("a server that has forgotten its session is told of, greeted anew after a while, and used again", async () => {
+test("a server that forgot its session is reported, reinitialised after a while and used again", async () => {
   await using web = await startMcpWeb();
   await using here = await opened(web, [10, 10]);
   const { server, notices } = here;
@@ -136,7 +136,7 @@ test("a server that has forgotten its session is told of, greeted anew after a w
   assert.equal(web.heard.filter(({ body }) => body.includes('"initialize"')).length, 2);
 });
 
-test("a server that forgets again and again is given up; an answer that is an error is no such thing", async () => {
+test("a server that keeps forgetting is given up, and an error answer does not count as forgetting", async () => {
   await using web = await startMcpWeb();
   await using here = await opened(web, []);
   const { server, notices } = here;
@@ -163,7 +163,7 @@ const answered = (
   body,
 });
 
-test("what a client asks of fetch is sent as it is, and the answer comes as it is read", async () => {
+test("a client's request to fetch is sent unchanged, and its answer is streamed", async () => {
   const asked: OwnRequest[] = [];
   const fetch = fetchBy({
     send: (request) => {
@@ -183,7 +183,7 @@ test("what a client asks of fetch is sent as it is, and the answer comes as it i
   assert.deepEqual(await response.json(), {});
 });
 
-test("a redirect is given, not followed; one without a body has none; leaving a body ends it", async () => {
+test("a redirect is returned instead of followed, some answers have no body, and leaving a body ends it", async () => {
   const left: string[] = [];
   async function* endless(): AsyncGenerator<Uint8Array> {
     try {
@@ -204,7 +204,7 @@ test("a redirect is given, not followed; one without a body has none; leaving a 
   assert.deepEqual(left, ["left", "left"]);
 });
 
-test("what is refused or unreachable rejects in its own words, and so does what is not text or bytes", async () => {
+test("a refused or unreachable request rejects with its reason, and so does an unsupported body", async () => {
   const refused = fetchBy({
     send: () => Promise.resolve({ kind: "refused", rule: "not-granted", reason: "not granted" }),
   });

@@ -17,7 +17,7 @@ async function read(chunks: readonly (string | Buffer)[], max?: number): Promise
 const message = (value: unknown): MessageLine => ({ kind: "message", value });
 const noJson: MessageLine = { kind: "unreadable", why: "not JSON" };
 
-test("messages are read one a line, however they are cut; the last needs no end", async () => {
+test("messages are read one per line, however they are split, and the last needs no line end", async () => {
   assert.deepEqual(await read(['{"a":1}\n{"b"', ":2}\n", "\n  \r\n", "[3]"]), [
     message({ a: 1 }),
     message({ b: 2 }),
@@ -25,12 +25,12 @@ test("messages are read one a line, however they are cut; the last needs no end"
   ]);
 });
 
-test("a character that is cut in two is one character", async () => {
+test("a character split across chunks stays one character", async () => {
   const bytes = Buffer.from('"é"\n');
   assert.deepEqual(await read([bytes.subarray(0, 2), bytes.subarray(2)]), [message("é")]);
 });
 
-test("what is no JSON is said, and what follows is read", async () => {
+test("invalid JSON is reported, and what follows is read", async () => {
   assert.deepEqual(await read(["{oops\n", '{"a":1}\n', "\u0000\u0001\n"]), [
     noJson,
     message({ a: 1 }),
@@ -38,7 +38,7 @@ test("what is no JSON is said, and what follows is read", async () => {
   ]);
 });
 
-test("of a line that is too long nothing is kept, and what follows is read", async () => {
+test("a line that is too long is dropped, and what follows is read", async () => {
   const long = `"${"x".repeat(1024 * 1024)}`;
   const [first, second, third] = await read([long, long, long, '"\n', '{"a":1}\n', long], 1024 * 1024);
   assert.deepEqual(first, { kind: "unreadable", why: "a message larger than 1 MiB" });
@@ -46,14 +46,14 @@ test("of a line that is too long nothing is kept, and what follows is read", asy
   assert.deepEqual(third, { kind: "unreadable", why: "a message larger than 1 MiB" });
 });
 
-test("as much as is taken is read whole", async () => {
+test("a message of the maximum size is read", async () => {
   const text = "x".repeat(1024 * 1024 - 2);
   assert.deepEqual(await read([`"${text}"\n`], 1024 * 1024), [message(text)]);
 });
 
 const nested = (levels: number): string => `${'[{"a\\"[[":'.repeat(levels / 2)}1${"}]".repeat(levels / 2)}`;
 
-test("a message that is nested deeper than any is said, and what follows is read", async () => {
+test("a message nested too deeply is reported, and what follows is read", async () => {
   const deep: MessageLine = { kind: "unreadable", why: "a message nested more than 100 levels deep" };
   const most = nested(100);
   assert.deepEqual(
@@ -67,6 +67,6 @@ async function* broken(): AsyncGenerator<Uint8Array> {
   throw new Error("EIO");
 }
 
-test("an input that breaks is an end", async () => {
+test("an input error is an end", async () => {
   assert.deepEqual(await all(messageLines(broken())), [message({ a: 1 })]);
 });

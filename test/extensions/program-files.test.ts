@@ -13,7 +13,7 @@ import {
 } from "../../src/extensions/program-files.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-test("a project's hooks and tools are read as the user's are, and what is wrong is said in a line", () => {
+test("a project's hooks and tools are parsed like the user's, and errors are one line", () => {
   assert.deepEqual(projectHooks("h.json", '[{"event": "Stop", "command": "true"}, // why\n]'), [
     { event: "Stop", command: "true" },
   ]);
@@ -30,7 +30,7 @@ test("a project's hooks and tools are read as the user's are, and what is wrong 
   for (const [read, why] of rows) assert.throws(read, why);
 });
 
-test("files of .harness that a command starts belong to what is trusted; one that is not there makes it useless", async () => {
+test("files in .harness that a command starts are part of what is trusted, and a missing one makes it unusable", async () => {
   const hooks = JSON.stringify([
     { event: "Stop", command: ["node", ".harness/hooks/end.mjs", "src/index.js"] },
     { event: "PreToolUse", command: "cd x && ./.harness/guard.sh --quiet; python3 .harness/hooks/end.mjs" },
@@ -55,7 +55,7 @@ test("files of .harness that a command starts belong to what is trusted; one tha
   assert.equal((await broughtOf(top, "tools"))?.usable, false);
 });
 
-test("what is kept is there for the next, of each workspace and owner apart", async () => {
+test("stored values are available later, separately for each workspace and owner", async () => {
   await using place = await scratch();
   const of = (workspace: string, owner: "user" | "project") =>
     keptValues({ stateDir: place.path, workspace, owner });
@@ -69,14 +69,14 @@ test("what is kept is there for the next, of each workspace and owner apart", as
   );
 });
 
-test("two that change it at once both count", async () => {
+test("two changes at the same time are both kept", async () => {
   await using place = await scratch();
   const values = () => keptValues({ stateDir: place.path, workspace: "/a", owner: "user" });
   await Promise.all(Array.from({ length: 8 }, (_, at) => values().change({ [`n${at}`]: at })));
   assert.equal(Object.keys(values().read()).length, 8);
 });
 
-test("what is too much changes nothing, and says why", () => {
+test("a change beyond the limits is refused with the reason", () => {
   const before = { a: 1 };
   const many = Object.fromEntries(Array.from({ length: MAX_VALUES }, (_, at) => [`n${at}`, at]));
   const rows: readonly (readonly [Record<string, unknown>, RegExp])[] = [
@@ -93,7 +93,7 @@ test("what is too much changes nothing, and says why", () => {
   assert.deepEqual(afterChanges(before, { ["__proto__"]: 1, a: null }), JSON.parse('{"__proto__": 1}'));
 });
 
-test("a file that is damaged, a link or too long is as if nothing was kept", async () => {
+test("a damaged, linked or oversized file counts as empty", async () => {
   await using place = await scratch();
   const values = keptValues({ stateDir: place.path, workspace: "/a", owner: "user" });
   await values.change({ n: 1 });
@@ -107,7 +107,7 @@ test("a file that is damaged, a link or too long is as if nothing was kept", asy
   assert.deepEqual(values.read(), { n: 2 });
 });
 
-test("a state folder that cannot be written keeps nothing, and says why", async () => {
+test("an unwritable state folder stores nothing and reports the reason", async () => {
   await using place = await scratch({ state: "a file" });
   mkdirSync(place.at("other"));
   const values = keptValues({ stateDir: place.at("state"), workspace: "/a", owner: "user" });

@@ -24,7 +24,7 @@ const whyOf = ({ problems }: Found<Skill>): string =>
 const filesOf = async (one: Skill | undefined): Promise<readonly string[]> =>
   ((await one?.files())?.files ?? []).map(({ path }) => path);
 
-test("a folder with a SKILL.md is a skill; its files are those beside it", async () => {
+test("a folder with a SKILL.md is a skill with the files next to it", async () => {
   await using place = await scratch({
     "skills/pdf/SKILL.md": skill("pdf"),
     "skills/pdf/scripts/fill.py": "#!/usr/bin/env python3\n",
@@ -55,7 +55,7 @@ test("a folder with a SKILL.md is a skill; its files are those beside it", async
   assert.deepEqual(await filesOf(pdf), ["forms.md", "scripts/fill.py"]);
 });
 
-test("no folder is no skill, and so is a file in its place", async () => {
+test("a missing skills folder yields no skills, and so does a file in its place", async () => {
   await using place = await scratch({ skills: "a file\n" });
   assert.deepEqual(await own(place), { all: [], problems: [] });
   assert.deepEqual(await ownSkills(place.at("nowhere"), place.at("work")), { all: [], problems: [] });
@@ -63,7 +63,7 @@ test("no folder is no skill, and so is a file in its place", async () => {
   assert.match(whyOf(await ownSkills(place.at("loop"), place.at("work"))), /loop: it cannot be read/);
 });
 
-test("a skill that cannot be one is said, with the reason", () => {
+test("an invalid skill is reported with the reason", () => {
   const table: readonly (readonly [text: string, folder: string, why: RegExp])[] = [
     ["# no front matter\n", "x", /no description/],
     ["---\nname: x\n---\nbody\n", "x", /no description/],
@@ -75,7 +75,7 @@ test("a skill that cannot be one is said, with the reason", () => {
   for (const [text, folder, why] of table) assert.match(JSON.stringify(readSkill(text, folder)), why);
 });
 
-test("a name that cannot be typed is that of its folder", () => {
+test("a name that cannot be typed is replaced by the folder's name", () => {
   for (const name of [
     "PDF Processing",
     "高德地图",
@@ -98,13 +98,13 @@ const usersOf = (more: string): readonly boolean[] => {
   return [offered, typed];
 };
 
-test("who may use it is what it says", () => {
+test("front matter controls whether the model, the user or both may use a skill", () => {
   assert.deepEqual(usersOf(""), [true, true]);
   assert.deepEqual(usersOf("disable-model-invocation: true\n"), [false, true]);
   assert.deepEqual(usersOf("user-invocable: false\n"), [true, false]);
 });
 
-test("links of the user's to a skill are followed, links in it are not", async () => {
+test("the user's links to a skill are followed, links inside it are not", async () => {
   await using place = await scratch({
     "dotfiles/pdf/SKILL.md": skill("pdf"),
     "dotfiles/pdf/run.sh": "echo\n",
@@ -127,7 +127,7 @@ test("links of the user's to a skill are followed, links in it are not", async (
   assert.deepEqual([files, left], [[], ["folder", "id"]]);
 });
 
-test("a file that becomes a link behind its name is not followed", async () => {
+test("a file that becomes a link later is not followed", async () => {
   await using place = await scratch({
     "skills/x/SKILL.md": skill("x"),
     "skills/x/a/b": "b\n",
@@ -142,7 +142,7 @@ test("a file that becomes a link behind its name is not followed", async () => {
   await assert.rejects(files[0]?.bytes() ?? Promise.resolve(), /a link/);
 });
 
-test("what lies in the workspace is nobody's word, wherever links lead from", async () => {
+test("skills inside the workspace are refused, wherever links to them are", async () => {
   await using place = await scratch({ "work/mine/SKILL.md": skill("mine"), "skills/x/SKILL.md": skill("x") });
   await symlink(place.at("work/mine"), place.at("skills/mine"));
   const found = await own(place);
@@ -150,7 +150,7 @@ test("what lies in the workspace is nobody's word, wherever links lead from", as
   assert.match(whyOf(found), /mine\/SKILL.md: it lies in the workspace/);
 });
 
-test("what is no text, no file or too much is left out, and said", async () => {
+test("binary, irregular and oversized files are left out and reported", async () => {
   await using place = await scratch({ "skills/x/SKILL.md": skill("x") });
   await mkdir(place.at("skills/bytes"));
   await writeFile(place.at("skills/bytes/SKILL.md"), Buffer.from([0x2d, 0xff, 0]));
@@ -164,7 +164,7 @@ test("what is no text, no file or too much is left out, and said", async () => {
   assert.ok(files.length <= 200 && files.length + left.length >= 230, `${files.length} ${left.length}`);
 });
 
-test("of a project only the layouts' own folders hold skills, each with its trusted text", async () => {
+test("in a project only the layouts' own folders contain skills, each with its trusted text", async () => {
   const files = [
     { path: ".claude/skills/b/SKILL.md", text: skill("b") },
     { path: ".claude/skills/b/deep/ref.md", text: "trusted\n" },
@@ -191,7 +191,7 @@ test("of a project only the layouts' own folders hold skills, each with its trus
   assert.equal(Buffer.from((await own[0]?.bytes()) ?? []).toString(), "trusted\n");
 });
 
-test("of one name the first counts; a copy says nothing, anything else is said", () => {
+test("the first skill of a name is used; a copy is ignored silently, and a different one is reported", () => {
   const [one, copy, other] = ["a", "a", "b"].map((body, at) => ({
     name: at === 2 ? "X" : "x",
     place: `p${at}`,
@@ -236,7 +236,7 @@ const VALID: readonly string[] = [
   "name: x\ndescription:\n  on the next line",
 ];
 
-test("what is valid YAML is read as a parser of YAML reads it", () => {
+test("valid YAML is read as a YAML parser reads it", () => {
   for (const front of VALID) {
     const expected = Object.entries(parse(front) as Record<string, unknown>).map(
       ([key, value]) => [key, String(value).trim()] as const,
@@ -245,7 +245,7 @@ test("what is valid YAML is read as a parser of YAML reads it", () => {
   }
 });
 
-test("what people mean as words is words, whatever YAML would make of it", () => {
+test("values that people mean as text are text, whatever YAML makes of them", () => {
   const table: readonly (readonly [front: string, key: string, value: string])[] = [
     ["description: Use this: when it fits", "description", "Use this: when it fits"],
     ["argument-hint: [message] [--force]", "argument-hint", "[message] [--force]"],
@@ -262,7 +262,7 @@ test("what people mean as words is words, whatever YAML would make of it", () =>
   for (const [front, key, value] of table) assert.equal(valuesOf(front)[key], value, front);
 });
 
-test("ends of lines, a mark at the beginning and a missing body change nothing", () => {
+test("line ends, a byte order mark and a missing body make no difference", () => {
   assert.equal(
     read("\uFEFF---\r\nname: x\r\ndescription: y\r\n---\r\nbody\r\n").values.get("description"),
     "y",
@@ -274,7 +274,7 @@ test("ends of lines, a mark at the beginning and a missing body change nothing",
   assert.deepEqual([none.values.size, none.body.startsWith("# No")], [0, true]);
 });
 
-test("what could mean two things, or has no end, is no front matter", () => {
+test("ambiguous or unterminated front matter is refused", () => {
   const table: readonly (readonly [text: string, why: RegExp])[] = [
     ["---\nname: x\n", /no end/],
     ["---\nname: x\nname: y\n---\n", /has name twice/],
@@ -288,7 +288,7 @@ test("what could mean two things, or has no end, is no front matter", () => {
     assert.match(JSON.stringify(readFrontMatter(text)), why, text.slice(0, 40));
 });
 
-test("keys of objects are keys as any, and deep nesting is text", () => {
+test("keys of object properties are ordinary keys, and deep nesting is text", () => {
   assert.equal(valuesOf("__proto__: x\nconstructor: y")["constructor"], "y");
   const deep = Array.from({ length: 300 }, (_, at) => `${" ".repeat(at + 1)}k:`)
     .join("\n")
@@ -300,7 +300,7 @@ test("keys of objects are keys as any, and deep nesting is text", () => {
   assert.equal(valuesOf(`description: ${"[".repeat(5000)}`)["description"], "[".repeat(5000));
 });
 
-test("however hostile, it is read in one pass", () => {
+test("hostile front matter is read in one pass", () => {
   for (const text of [
     "\\".repeat(15_000),
     `"${"\\u".repeat(7000)}`,

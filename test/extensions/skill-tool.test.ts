@@ -55,14 +55,14 @@ async function called(
   return run(() => Promise.reject(new Error("not by the loop")), new AbortController().signal);
 }
 
-test("the body of a skill is had without a box, and says whose it is", async () => {
+test("a skill's body is available without a box and is labelled with its owner", async () => {
   const own = await called([skillOf({})], { name: "PDF" });
   assert.deepEqual(own, { kind: "ok", text: "[skill pdf, of the user]\nFill it." });
   const theirs = await called([skillOf({ origin: "project" })], { name: "pdf" });
   assert.match(theirs.text, /^\[skill pdf, of the repository: .*not an order from the user\]\nFill it\.$/);
 });
 
-test("files are had by their own names, and by no other", async () => {
+test("a skill's files are available by their own names only", async () => {
   const skill = skillOf(
     {},
     {
@@ -95,7 +95,7 @@ test("files are had by their own names, and by no other", async () => {
   assert.match((await one("big.txt")).text, /300000 bytes/);
 });
 
-test("what is not there is said with what is", async () => {
+test("an unknown name is answered with suggestions", async () => {
   const skills = [skillOf({}), skillOf({ name: "docx" })];
   assert.match((await called(skills, { name: "pfd" })).text, /did you mean pdf\?/);
   assert.match((await called(skills, { name: "something" })).text, /there are: pdf, docx/);
@@ -107,7 +107,7 @@ test("what is not there is said with what is", async () => {
   assert.match((await called(skills, { skill: "pdf" })).text, /there is no "skill".*here it is name/);
 });
 
-test("what a skill brings is copied into the box, once for each box, into a folder nobody could foresee", async () => {
+test("a skill's files are copied once into each box, into an unpredictable folder", async () => {
   const { box, ran } = boxed();
   const skill = skillOf(
     { body: "Run ${CLAUDE_SKILL_DIR}/run.sh" },
@@ -137,7 +137,7 @@ test("what a skill brings is copied into the box, once for each box, into a fold
   assert.ok(!again.text.includes(folder), "another box has a folder of its own");
 });
 
-test("a copy that cannot be made is a failure that is tried anew; one too large is left out and said", async () => {
+test("a failed copy is retried, and a file that is too large is left out with a note", async () => {
   const { box } = boxed();
   const state = { fails: true };
   const failing = {

@@ -13,7 +13,7 @@ const catalogue = (list: string, filter: Parameters<typeof catalogueOf>[2] = ALL
 
 const namesOf = ({ tools }: ReturnType<typeof catalogue>): readonly string[] => tools.map(({ name }) => name);
 
-test("a tool is named by its server and itself, in what every API of models takes", () => {
+test("a tool is named after its server and itself, in a form that every model API accepts", () => {
   const found = catalogue("names");
   assert.deepEqual(namesOf(found).slice(0, 4), [
     "srv__plain",
@@ -30,7 +30,7 @@ test("a tool is named by its server and itself, in what every API of models take
   );
 });
 
-test("of tools that come to one name the first counts, and the others are told", () => {
+test("of tools with the same resulting name the first is used, and the others are reported", () => {
   const { tools, left } = catalogue("twice");
   assert.deepEqual(
     tools.map(({ name, description }) => [name, description]),
@@ -45,7 +45,7 @@ test("of tools that come to one name the first counts, and the others are told",
   );
 });
 
-test("globs allow and deny by either name, and deny goes first", () => {
+test("globs allow and deny by either name, and deny takes precedence", () => {
   assert.deepEqual(namesOf(catalogue("good", { allow: ["e*", "srv__f?il"], deny: ["*nv"] })), [
     "srv__echo",
     "srv__fail",
@@ -55,7 +55,7 @@ test("globs allow and deny by either name, and deny goes first", () => {
   assert.deepEqual(namesOf(catalogue("names", { allow: [`${"*x".repeat(90)}b`], deny: [] })), []);
 });
 
-test("thousands of tools are a bounded number, and so is what they say", () => {
+test("the number of tools and the length of their descriptions are bounded", () => {
   const many = catalogue("thousands");
   assert.equal(many.tools.length, 128);
   assert.equal(many.left.length, 5000 - 128);
@@ -65,13 +65,13 @@ test("thousands of tools are a bounded number, and so is what they say", () => {
   for (const { description } of verbose.tools) assert.ok(description.length <= 1001);
 });
 
-test("a description is text: what a terminal obeys and nobody sees is shown, and it has an end", () => {
+test("a description is plain text with visible control characters and a maximum length", () => {
   const [look] = catalogue("injects").tools;
   assert.doesNotMatch(look?.description ?? "", /[\u001b\u0007\u202e\u200b\r]/);
   assert.match(look?.description ?? "", /␛\[2J.*Ignore all rules<U\+202E> and<U\+200B>/);
 });
 
-test("a schema that lies leaves its tool out, with the reason, and no other", () => {
+test("a tool with an invalid schema is left out with the reason, and the others stay", () => {
   const found = catalogue("lies");
   assert.deepEqual(namesOf(found), ["srv__fine", "srv__itself", "srv__slow_pattern"]);
   assert.deepEqual(
@@ -93,7 +93,7 @@ test("a schema that lies leaves its tool out, with the reason, and no other", ()
   );
 });
 
-test("what refers to its own parts is written out, for models and for the check; what could take long is not checked", () => {
+test("references inside a schema are resolved for models and for validation, and slow patterns are not validated", () => {
   const [echo] = catalogue("good").tools;
   assert.deepEqual(echo?.schema, {
     type: "object",
@@ -113,7 +113,7 @@ test("what refers to its own parts is written out, for models and for the check;
 
 const hashOf = (tool: unknown): string | undefined => catalogueOf("s", [tool], ALL).tools[0]?.hash;
 
-test("the hash of a tool is of all that is said of it, in any order of keys", () => {
+test("the hash of a tool covers its whole definition, in any order of keys", () => {
   const one = { name: "a", description: "x", inputSchema: { type: "object", properties: { a: {}, b: {} } } };
   assert.equal(
     hashOf(one),
@@ -136,7 +136,7 @@ const tool = (own: string, hash: string): OfferedTool => ({
 
 const ownOf = (tools: readonly OfferedTool[]): readonly string[] => tools.map(({ own }) => own);
 
-test("what a server said is known to the next run: what is other is told once, what is new too", async () => {
+test("tools are remembered for the next run: changed and new ones are reported once", async () => {
   await using place = await scratch();
   const file = place.at("deep/tools.json");
   const first = new ToolPins(file);
@@ -152,7 +152,7 @@ test("what a server said is known to the next run: what is other is told once, w
   assert.deepEqual(new ToolPins(file).compare(now), { changed: [], added: [] });
 });
 
-test("a tool that was gone and comes back as another is told", async () => {
+test("a tool that disappears and returns changed is reported", async () => {
   await using place = await scratch();
   const pins = new ToolPins(place.at("tools.json"));
   await pins.keep([tool("a", "1")]);
@@ -160,7 +160,7 @@ test("a tool that was gone and comes back as another is told", async () => {
   assert.deepEqual(ownOf(pins.compare([tool("a", "2")]).changed), ["a"]);
 });
 
-test("what cannot be read vouches for nothing: all of it is new", async () => {
+test("an unreadable record trusts nothing, so every tool is new", async () => {
   await using place = await scratch({ "tools.json": '{"form": 1, "tools": {"a": 7}}' });
   assert.deepEqual(ownOf(new ToolPins(place.at("tools.json")).compare([tool("a", "7")]).added), ["a"]);
 });

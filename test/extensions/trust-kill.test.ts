@@ -21,7 +21,7 @@ async function project() {
   return { place, words, states };
 }
 
-test("processes that record at once lose nothing of each other, and leave nothing beside the record", async () => {
+test("processes that record at the same time lose nothing and leave no other files", async () => {
   const { place, words, states } = await project();
   await using _ = place;
   await Promise.all(
@@ -32,7 +32,7 @@ test("processes that record at once lose nothing of each other, and leave nothin
   assert.deepEqual(left, ["lock"]);
 });
 
-test("one that is killed while another records takes nothing of what is recorded along", async () => {
+test("a process killed while another records does not affect the other's record", async () => {
   const { place, words, states } = await project();
   await using _ = place;
   await killed("fixtures/trust-writer.ts", [...words, "settings"], { kind: "never" });

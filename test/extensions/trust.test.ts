@@ -35,7 +35,7 @@ async function trustAll(place: Scratch, workspace = "w"): Promise<void> {
   await recordTrusted(owner, seen.place, shown);
 }
 
-test("a file counts once its very bytes were recorded, and no longer when one of them changes", async () => {
+test("a file is trusted once its exact bytes are recorded, and no longer after a change", async () => {
   await using place = await scratch({ [SETTINGS]: "{}", [ENVIRONMENT]: "{}" });
   assert.equal(await stateOf(place), "untrusted");
   await trustAll(place);
@@ -54,7 +54,7 @@ test("a file counts once its very bytes were recorded, and no longer when one of
   assert.equal(await stateOf(place), "trusted");
 });
 
-test("what was shown is recorded, not what the file holds by then", async () => {
+test("what was shown is recorded, not what the file contains by then", async () => {
   await using place = await scratch({ [SETTINGS]: '{"pids": 20}' });
   const owner = ownerIn(place);
   const seen = await trustOf(owner, place.at("w"));
@@ -69,7 +69,7 @@ test("what was shown is recorded, not what the file holds by then", async () => 
   assert.equal(after.state === "untrusted" && after.why, "it has changed since it was trusted");
 });
 
-test("what is trusted is read with its text; what is not there is absent", async () => {
+test("a trusted file is returned with its text, and a missing one is absent", async () => {
   await using place = await scratch({ [SETTINGS]: "{}" });
   await trustAll(place);
   const file = await trustedFile(ownerIn(place), place.at("w"), "settings");
@@ -78,7 +78,7 @@ test("what is trusted is read with its text; what is not there is absent", async
   assert.equal(await stateOf(place, "settings", "nowhere"), "absent");
 });
 
-test("a copied, a moved and a new folder at the same path are other projects", async () => {
+test("a copied folder, a moved one and a new one at the same path are different projects", async () => {
   await using place = await scratch({ [SETTINGS]: "{}" });
   await trustAll(place);
   await cp(place.at("w"), place.at("copy"), { recursive: true });
@@ -101,7 +101,7 @@ test("a link to the workspace is the workspace", async () => {
   assert.deepEqual([await stateOf(place), await stateOf(place, "settings", "link")], ["trusted", "trusted"]);
 });
 
-test("a sub-folder has the nearest .harness of its repository, and nothing from above or of the home", async () => {
+test("a sub-folder uses the nearest .harness in its repository, and none from above or from the home", async () => {
   await using place = await scratch({
     ".harness/config.json": "{}",
     "home/.harness/config.json": "{}",
@@ -142,7 +142,7 @@ const ODD: readonly (readonly [said: string, make: (place: Scratch) => Promise<u
   ["it is not UTF-8", (place) => writeFile(place.at(SETTINGS), Buffer.from([0x7b, 0xff, 0x7d]))],
 ];
 
-test("a link, a pipe, a folder, and a file that is no text or too large are said, and never count", async () => {
+test("links, pipes, folders, and binary or oversized files are reported and never trusted", async () => {
   for (const [said, make] of ODD) {
     await using place = await scratch({ "elsewhere/config.json": "{}", "w/.harness/keep": "" });
     await make(place);
@@ -156,7 +156,7 @@ test("a link, a pipe, a folder, and a file that is no text or too large are said
   }
 });
 
-test("a .harness that is a link is nothing that can be trusted", async () => {
+test("a .harness folder that is a link cannot be trusted", async () => {
   await using place = await scratch({ "elsewhere/config.json": "{}", "w/a.txt": "" });
   await symlink(place.at("elsewhere"), place.at("w/.harness"));
   await trustAll(place);
@@ -164,7 +164,7 @@ test("a .harness that is a link is nothing that can be trusted", async () => {
   assert.equal(file.state === "untrusted" && file.why, "one of its parent folders is a link");
 });
 
-test("only the exact name counts: other cases and look-alikes are not read", async () => {
+test("only the exact name is used: other cases and look-alikes are not read", async () => {
   for (const name of [
     ".Harness",
     ".HARNESS",
@@ -182,7 +182,7 @@ test("only the exact name counts: other cases and look-alikes are not read", asy
 
 const DEVCONTAINER = "w/.devcontainer/devcontainer.json";
 
-test("the Dockerfile that a dev container names is a part of it", async () => {
+test("the Dockerfile named by a dev container is part of it", async () => {
   await using place = await scratch({
     [DEVCONTAINER]: '{ // ours\n "build": {"dockerfile": "../docker/Dockerfile"},}',
     "w/docker/Dockerfile": "FROM a\n",
@@ -196,7 +196,7 @@ test("the Dockerfile that a dev container names is a part of it", async () => {
   assert.equal(await stateOf(place, "devcontainer"), "untrusted");
 });
 
-test("a dev container may name no file outside of the project, nor by a link", async () => {
+test("a dev container cannot name a file outside the project, not even through a link", async () => {
   for (const name of ["../../secret", "/etc/passwd", "../link", "../folder/secret", "../none"]) {
     await using place = await scratch({
       [DEVCONTAINER]: JSON.stringify({ build: { dockerfile: name } }),
@@ -211,7 +211,7 @@ test("a dev container may name no file outside of the project, nor by a link", a
   }
 });
 
-test("two files of one kind: none counts", async () => {
+test("of two files of one kind neither is used", async () => {
   await using place = await scratch({ [DEVCONTAINER]: "{}", "w/.devcontainer.json": "{}" });
   await trustAll(place);
   assert.equal(await stateOf(place, "devcontainer"), "untrusted");
@@ -220,7 +220,7 @@ test("two files of one kind: none counts", async () => {
 const recordsOf = async (place: Scratch): Promise<readonly string[]> =>
   (await readdir(place.at("state/trust"))).filter((name) => name.endsWith(".json"));
 
-test("a record that is damaged, another's, or open to others trusts nothing, says so, and is renewed", async () => {
+test("a damaged, foreign or publicly writable record trusts nothing, is reported, and is renewed", async () => {
   const harms: readonly (readonly [RegExp, (file: string) => Promise<unknown>])[] = [
     [/it is damaged$/, (file) => writeFile(file, "{")],
     [/it is damaged$/, (file) => writeFile(file, "")],
@@ -250,7 +250,7 @@ test("what one user trusts is not trusted for another", async () => {
   assert.match(file.state === "untrusted" ? file.why : "", /it belongs to another user \(uid \d+\)$/);
 });
 
-test("a text that was put into the record later does not count for the hash beside it", async () => {
+test("a text inserted into the record later is not accepted for the hash beside it", async () => {
   await using place = await scratch({ [SETTINGS]: "{}" });
   await trustAll(place);
   const [name = ""] = await recordsOf(place);
@@ -259,7 +259,7 @@ test("a text that was put into the record later does not count for the hash besi
   assert.equal(await stateOf(place), "untrusted");
 });
 
-test("what was declined is known until it changes, and what is forgotten is new", async () => {
+test("a declined file stays declined until it changes, and a forgotten one is new", async () => {
   await using place = await scratch({ [SETTINGS]: "{}" });
   const owner = ownerIn(place);
   const seen = await trustOf(owner, place.at("w"));
@@ -282,7 +282,7 @@ test("what was declined is known until it changes, and what is forgotten is new"
   );
 });
 
-test("the hash is of all that can be trusted, whatever is trusted already and wherever it stands", async () => {
+test("the hash covers everything that can be trusted, whatever is trusted already and wherever the project is", async () => {
   await using place = await scratch({ [SETTINGS]: "{}", "other/.harness/config.json": "{}" });
   const hash = async (workspace: string) => (await trustOf(ownerIn(place), place.at(workspace))).hash;
   const before = await hash("w");
@@ -293,7 +293,7 @@ test("the hash is of all that can be trusted, whatever is trusted already and wh
   assert.notEqual(await hash("w"), before);
 });
 
-test("several that record at once lose nothing of each other", async () => {
+test("several processes that record at the same time lose nothing", async () => {
   await using place = await scratch({
     [SETTINGS]: "{}",
     [ENVIRONMENT]: "{}",

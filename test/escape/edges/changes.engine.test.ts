@@ -94,14 +94,14 @@ for (const [what, flags, more] of [
   ],
   ["in a layer", ["--isolation", "overlay"], "git rm -rq --cached src keep"],
 ] as const)
-  test(`files that git tracks are listed whatever the ignore rules say, ${what}`, { skip }, async () => {
+  test(`files tracked by git are listed whatever the ignore rules say, ${what}`, { skip }, async () => {
     await using place = await committed();
     const { changes } = await ranOn(place, `${more}; ${SPOIL}`, ...flags);
     assert.deepEqual({ ...changes, added: own(changes.added), modified: own(changes.modified) }, LISTED);
   });
 
 test(
-  "in a folder below the top of its repository they are, too; rules of the box's user hide nothing",
+  "tracked files are also listed in a folder below the repository's top, and the box user's rules hide nothing",
   { skip },
   async () => {
     await using place = await household();
@@ -140,25 +140,29 @@ for (const [what, files, deep] of [
   ["many long paths", 6000, 14],
   ["very many names", 12_000, 0],
 ] as const)
-  test(`a list of ${what} is cut by its bytes, and takes no memory`, { skip: skip || noPython }, async () => {
-    await using place = await household();
-    fill(place.at("work/a"), files, deep);
-    await giveAway(place.at("work"));
-    const words = ["sandbox", "exec", "--json", "--", "mv", "a", "b"];
-    const ran = await measured(place, words, place.at("work"));
-    assert.equal(ran.code, 0, ran.stderr);
-    const { changes } = JSON.parse(ran.stdout) as { changes: RunChanges };
-    assert.ok(Buffer.byteLength(JSON.stringify(changes)) < MAX_JSON);
-    const { added, deleted, left_out: left } = changes;
-    assert.ok(added.length + deleted.length > 100);
-    assert.deepEqual(
-      [added.length + (left?.added ?? 0), deleted.length + (left?.deleted ?? 0)],
-      [files, files],
-    );
-    assert.ok(ran.peak > 0 && ran.peak < MAX_MIB, `${ran.peak} MiB`);
-  });
+  test(
+    `a list of ${what} is cut at its size limit and takes little memory`,
+    { skip: skip || noPython },
+    async () => {
+      await using place = await household();
+      fill(place.at("work/a"), files, deep);
+      await giveAway(place.at("work"));
+      const words = ["sandbox", "exec", "--json", "--", "mv", "a", "b"];
+      const ran = await measured(place, words, place.at("work"));
+      assert.equal(ran.code, 0, ran.stderr);
+      const { changes } = JSON.parse(ran.stdout) as { changes: RunChanges };
+      assert.ok(Buffer.byteLength(JSON.stringify(changes)) < MAX_JSON);
+      const { added, deleted, left_out: left } = changes;
+      assert.ok(added.length + deleted.length > 100);
+      assert.deepEqual(
+        [added.length + (left?.added ?? 0), deleted.length + (left?.deleted ?? 0)],
+        [files, files],
+      );
+      assert.ok(ran.peak > 0 && ran.peak < MAX_MIB, `${ran.peak} MiB`);
+    },
+  );
 
-test("what the host would obey is found among all changes, and told first", { skip }, async () => {
+test("files that the host executes are found among all changes and listed first", { skip }, async () => {
   await using place = await household();
   await mkdir(place.at("work/a"));
   for (let at = 0; at < 2400; at += 1)

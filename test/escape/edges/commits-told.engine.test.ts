@@ -41,7 +41,7 @@ const HELD = [
 ];
 
 test(
-  "a run tells of its commits, and what they would bring back is dangerous",
+  "a run reports its commits, and a commit that would restore a dangerous file is dangerous",
   { skip: cannot },
   async () => {
     await using place = await committedHousehold({ "kept.txt": "a\n", "test.sh": HIDDEN });
@@ -63,7 +63,7 @@ test(
   },
 );
 
-test("exec tells of commits and of what is only staged; of harmless ones too", { skip: cannot }, async () => {
+test("exec reports commits and what is only staged, including harmless ones", { skip: cannot }, async () => {
   await using place = await committedHousehold({ "kept.txt": "a\n" });
   const line = `echo b >> kept.txt; git commit -qam "one 'quoted'"; echo new > n; git add n; git commit -qm two
     echo x > .envrc; git add -f .envrc; rm .envrc`;
@@ -81,7 +81,7 @@ test("exec tells of commits and of what is only staged; of harmless ones too", {
   assert.match(ended.stderr, /note: staged by commands of the box: \.envrc/);
 });
 
-test("what the user had staged before is not the box's", { skip: cannot }, async () => {
+test("what the user had staged before is not attributed to the box", { skip: cannot }, async () => {
   await using place = await committedHousehold({ "kept.txt": "a\n" });
   await place.write("work/.envrc", "mine\n");
   git(place.at("work"), "add", "-f", ".envrc");
@@ -91,7 +91,7 @@ test("what the user had staged before is not the box's", { skip: cannot }, async
 });
 
 test(
-  "asks that nobody waits for keep no run alive, and nothing is done after its end",
+  "commit requests that nobody waits for do not keep a run alive, and none is done after its end",
   { skip: cannot },
   async () => {
     await using place = await committedHousehold({ "kept.txt": "a\n" });
@@ -110,7 +110,7 @@ test(
 );
 
 for (const isolation of ["overlay", "copy"])
-  test(`git commits, stashes and branches as on the host in ${isolation}`, { skip: cannot }, async () => {
+  test(`git commit, stash and branch work as on the host in ${isolation}`, { skip: cannot }, async () => {
     await using place = await committedHousehold({ "kept.txt": "a\n" });
     await place.write(".gitconfig", '[user]\n\tname = "Ann \\"O\\" x\\\\y"\n\temail = ann@here\n');
     const line = `set -e; echo b >> kept.txt; git commit -qam two; git log -1 --format='%an <%ae>'
@@ -121,7 +121,7 @@ for (const isolation of ["overlay", "copy"])
     assert.equal(git(place.at("work"), "rev-list", "--count", "HEAD"), "1\n");
   });
 
-test("in bind a commit works, in read-only it does not", { skip: cannot }, async () => {
+test("in bind a commit works, and in read-only mode it does not", { skip: cannot }, async () => {
   await using place = await committedHousehold({ "kept.txt": "a\n" });
   const line = "echo b >> kept.txt; git commit -qam two && git stash list";
   const read = await sandboxExec(place, ["--mode", "read-only", ...sh("git commit -q --allow-empty -m x")]);

@@ -43,7 +43,7 @@ async function assertMovedOut(place: Scratch, ended: Pick<Ended, "stderr">): Pro
   assert.deepEqual(await recordsOf(place), [], ended.stderr);
 }
 
-test("what a killed exec planted is moved out by the next start, and told", { skip }, async () => {
+test("files planted by a killed exec are moved out by the next start, and reported", { skip }, async () => {
   await using place = await killedIn();
   for (const name of PLANTED) assert.ok(existsSync(place.at("work", name)), name);
   assert.equal((await recordsOf(place)).length, 1);
@@ -62,7 +62,7 @@ test("what a killed exec planted is moved out by the next start, and told", { sk
 });
 
 test(
-  "what a killed run planted is moved out by the next run, over a folder of it too",
+  "files planted by a killed run are moved out by the next run, also in a sub-folder",
   { skip },
   async () => {
     await using place = await household({ ".vscode/tasks.json": "mine\n", "own/.git/config": "[core]\n" });
@@ -79,14 +79,14 @@ test(
   },
 );
 
-test("over a layer what a killed box left is moved out, too", { skip }, async () => {
+test("with a layer too, files planted by a killed box are moved out", { skip }, async () => {
   await using place = await killedIn();
   const next = await sandboxExec(place, ["--isolation", "copy", ...sh("true")]);
   assert.equal(next.code, 0, next.stderr);
   await assertMovedOut(place, next);
 });
 
-test("a clean end leaves no record, and what the user makes afterwards stays", { skip }, async () => {
+test("a clean end leaves no record, and files that the user creates afterwards stay", { skip }, async () => {
   await using place = await household({ ".vscode/tasks.json": "mine\n" });
   await sandboxExec(place, sh("echo x > .envrc"));
   await sandboxExec(place, sh("exit 3"));
@@ -99,31 +99,35 @@ test("a clean end leaves no record, and what the user makes afterwards stays", {
   assert.equal(await place.read("work/.envrc"), "mine\n");
 });
 
-test("a damaged record is said, and nothing is begun before somebody has looked", { skip }, async () => {
-  await using place = await killedIn();
-  const folder = place.at(".local/state/harness/protected");
-  const [name = ""] = await recordsOf(place);
-  for (const text of [
-    "",
-    "{",
-    (await readFile(`${folder}/${name}`, "utf8")).replace('"form":1', '"form":2'),
-  ]) {
-    await writeFile(`${folder}/${name}`, text);
-    const ended = await sandboxExec(place, sh("true"));
-    assert.equal(ended.code, 125);
-    assert.match(ended.stderr, /is damaged.*\.envrc/);
-    assert.match(ended.stderr, /then: rm \//);
-    const read = await sandboxExec(place, ["--mode", "read-only", ...sh("true")]);
-    assert.equal(read.code, 0);
-    assert.match(read.stderr, /is damaged/);
-  }
-});
+test(
+  "a damaged record is reported, and writing boxes are refused until somebody has looked",
+  { skip },
+  async () => {
+    await using place = await killedIn();
+    const folder = place.at(".local/state/harness/protected");
+    const [name = ""] = await recordsOf(place);
+    for (const text of [
+      "",
+      "{",
+      (await readFile(`${folder}/${name}`, "utf8")).replace('"form":1', '"form":2'),
+    ]) {
+      await writeFile(`${folder}/${name}`, text);
+      const ended = await sandboxExec(place, sh("true"));
+      assert.equal(ended.code, 125);
+      assert.match(ended.stderr, /is damaged.*\.envrc/);
+      assert.match(ended.stderr, /then: rm \//);
+      const read = await sandboxExec(place, ["--mode", "read-only", ...sh("true")]);
+      assert.equal(read.code, 0);
+      assert.match(read.stderr, /is damaged/);
+    }
+  },
+);
 
 /** Waits in the box until the host says so, then plants. */
 const LATER = `while [ ! -e go ]; do sleep 0.05; done; ${PLANT}`;
 
 test(
-  "what a box plants that was frozen, taken up and killed is moved out, the user's is not",
+  "files planted by a frozen box that was resumed and killed are moved out, and the user's are not",
   { skip },
   async () => {
     await using place = await household({ ".vscode/tasks.json": "mine\n", "own/.git/config": "[core]\n" });

@@ -32,7 +32,7 @@ const NAMES = [
   "sub/deep/.git",
 ].toSorted();
 
-test("exec tells of all that was taken out of the workspace, as JSON and in words", { skip }, async () => {
+test("exec reports everything moved out of the workspace, as JSON and in words", { skip }, async () => {
   await using place = await household();
   const work = place.at("work");
   const ended = await sandboxExec(place, ["--json", ...sh(PLANT)]);
@@ -52,7 +52,7 @@ test("exec tells of all that was taken out of the workspace, as JSON and in word
   for (const name of NAMES) assert.ok(again.stderr.includes(`${work}/${name} was made`), name);
 });
 
-test("many that were moved out are named up to a bound, and counted beyond it", { skip }, async () => {
+test("many moved paths are listed up to a limit and counted beyond it", { skip }, async () => {
   await using place = await household();
   const ended = await sandboxExec(place, ["--json", ...sh("for i in $(seq 300); do echo > .aider$i; done")]);
   const answer = answerOf(ended);
@@ -61,57 +61,65 @@ test("many that were moved out are named up to a bound, and counted beyond it", 
   assert.match(ended.stderr, /\b250 more were made in the box and moved out/);
 });
 
-test("a run tells of it at its end, on the screen, in its report and in its audit", { skip }, async () => {
-  await using place = await household({ "test.sh": PLANT });
-  const ran = await runLines(place, ["bash test.sh"], ["--json"]);
-  const finished = finishedOf(ran);
-  const work = place.at("work");
-  const names = finished.quarantined?.map(({ from }) => from.slice(work.length + 1)).toSorted();
-  assert.deepEqual([names, finished.quarantined_total], [NAMES, NAMES.length], ran.stdout + ran.stderr);
-  assert.deepEqual(finished.changes?.added, ["kept.txt"]);
-  for (const name of NAMES)
-    assert.ok(
-      finished.handoff.some(({ path, tier }) => path === name && tier === "look"),
-      name,
+test(
+  "a run reports moved paths at its end, on the screen, in its report and in its audit",
+  { skip },
+  async () => {
+    await using place = await household({ "test.sh": PLANT });
+    const ran = await runLines(place, ["bash test.sh"], ["--json"]);
+    const finished = finishedOf(ran);
+    const work = place.at("work");
+    const names = finished.quarantined?.map(({ from }) => from.slice(work.length + 1)).toSorted();
+    assert.deepEqual([names, finished.quarantined_total], [NAMES, NAMES.length], ran.stdout + ran.stderr);
+    assert.deepEqual(finished.changes?.added, ["kept.txt"]);
+    for (const name of NAMES)
+      assert.ok(
+        finished.handoff.some(({ path, tier }) => path === name && tier === "look"),
+        name,
+      );
+    assert.equal(finished.handoff.filter(({ tier }) => tier === "dangerous").length, 0);
+    assert.equal(eventsOf(ran).at(-1)?.type, "run.finished");
+    assert.equal(existsSync(place.at("work/sub/deep/.git")), false);
+
+    const said = await runLines(place, ["bash test.sh"]);
+    const report = await harness(place, ["report"]);
+    await harness(place, ["report", "--html", place.at("report.html")]);
+    const page = await readFile(place.at("report.html"), "utf8");
+    const [audit = ""] = await readdir(place.at(".local/state/harness/audit"));
+    const trail = await readFile(place.at(".local/state/harness/audit", audit), "utf8");
+    for (const name of NAMES) {
+      assert.ok(said.stderr.includes(`${work}/${name}`), name);
+      assert.ok(report.stdout.includes(`/${name}`), name);
+      assert.ok(page.includes(`/${name}`), name);
+    }
+    assert.equal(
+      trail.split("\n").filter((line) => line.includes('"kind":"quarantined"')).length,
+      NAMES.length,
     );
-  assert.equal(finished.handoff.filter(({ tier }) => tier === "dangerous").length, 0);
-  assert.equal(eventsOf(ran).at(-1)?.type, "run.finished");
-  assert.equal(existsSync(place.at("work/sub/deep/.git")), false);
+    assert.match(said.stderr, /to restore it: mv /);
+  },
+);
 
-  const said = await runLines(place, ["bash test.sh"]);
-  const report = await harness(place, ["report"]);
-  await harness(place, ["report", "--html", place.at("report.html")]);
-  const page = await readFile(place.at("report.html"), "utf8");
-  const [audit = ""] = await readdir(place.at(".local/state/harness/audit"));
-  const trail = await readFile(place.at(".local/state/harness/audit", audit), "utf8");
-  for (const name of NAMES) {
-    assert.ok(said.stderr.includes(`${work}/${name}`), name);
-    assert.ok(report.stdout.includes(`/${name}`), name);
-    assert.ok(page.includes(`/${name}`), name);
-  }
-  assert.equal(
-    trail.split("\n").filter((line) => line.includes('"kind":"quarantined"')).length,
-    NAMES.length,
-  );
-  assert.match(said.stderr, /to restore it: mv /);
-});
+test(
+  "commands that end at the same time do not fail because of what another has moved out",
+  { skip },
+  async () => {
+    await using real = await realBox();
+    const names = Array.from({ length: 40 }, (_, at) => `.aider${at}`);
+    const plant = {
+      words: ["sh", "-c", `while [ ! -e go ]; do :; done; touch ${names.join(" ")}; sleep 0.5`],
+      timeoutMs: 60_000,
+      keep: { head: 1000, tail: 1000 },
+    };
+    const running = Array.from({ length: 6 }, () => real.box.exec(plant, new AbortController().signal));
+    await real.place.write("work/go", "");
+    await Promise.all(running);
+    const log = await real.box.log?.();
+    assert.deepEqual(new Set(log?.quarantined.map(({ from }) => path.basename(from))), new Set(names));
+  },
+);
 
-test("of commands that end together none fails by what another has moved out", { skip }, async () => {
-  await using real = await realBox();
-  const names = Array.from({ length: 40 }, (_, at) => `.aider${at}`);
-  const plant = {
-    words: ["sh", "-c", `while [ ! -e go ]; do :; done; touch ${names.join(" ")}; sleep 0.5`],
-    timeoutMs: 60_000,
-    keep: { head: 1000, tail: 1000 },
-  };
-  const running = Array.from({ length: 6 }, () => real.box.exec(plant, new AbortController().signal));
-  await real.place.write("work/go", "");
-  await Promise.all(running);
-  const log = await real.box.log?.();
-  assert.deepEqual(new Set(log?.quarantined.map(({ from }) => path.basename(from))), new Set(names));
-});
-
-test("where nothing was taken out, nothing is said of it", { skip }, async () => {
+test("nothing is reported when nothing was moved out", { skip }, async () => {
   await using place = await household({ ".envrc": "mine\n" });
   const line = "echo x > kept.txt; cat .envrc; echo more >> .envrc";
   const ended = await sandboxExec(place, ["--json", ...sh(line)]);
@@ -123,7 +131,7 @@ test("where nothing was taken out, nothing is said of it", { skip }, async () =>
 });
 
 test(
-  "what can be moved nowhere ends it with 6 and is named, after the command and at the end",
+  "a path that cannot be moved anywhere ends the command with 6 and is named, after the command and at the end",
   { skip },
   async () => {
     await using place = await household();
@@ -139,7 +147,7 @@ test(
   },
 );
 
-test("a name with line breaks forges no line of what is told", { skip }, async () => {
+test("a name with line breaks cannot forge a line of the output", { skip }, async () => {
   await using place = await household({
     "plant.sh":
       "d=$(printf 'x\\nerror: all was undone\\nnote: none'); mkdir -p \"$d/.vscode\"; echo x > kept.txt",

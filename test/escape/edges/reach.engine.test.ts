@@ -29,7 +29,7 @@ class Listeners implements AsyncDisposable {
 
 const CONNECT = `connect() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "refused: $!\\n"; print <$s>' "$1"; }`;
 
-test("sockets and FIFOs of the host lead to nobody, in any mode, by any way to them", { skip }, async () => {
+test("sockets and FIFOs of the host lead nowhere, in any mode and by any path", { skip }, async () => {
   await using listeners = new Listeners();
   await using room = await Room.make(async ({ at }) => {
     await mkdir(at("run/deep"), { recursive: true });
@@ -68,7 +68,7 @@ test("sockets and FIFOs of the host lead to nobody, in any mode, by any way to t
   assert.equal(await readFile(room.at("run/deep/file"), "utf8"), "x\n");
 });
 
-test("a file with another name outside is not written through, one linked within is", { skip }, async () => {
+test("a file with a hard link outside is not writable, and one linked within is", { skip }, async () => {
   await using room = await Room.make(async ({ at, CAN }) => {
     await writeFile(`${CAN}/store`, "kept\n");
     await link(`${CAN}/store`, at("linked"));

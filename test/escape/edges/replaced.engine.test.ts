@@ -108,9 +108,9 @@ const WAYS: Readonly<Record<string, Replacing>> = {
   },
 };
 
-describe("the host replaces while a command runs", { concurrency: 2 }, () => {
+describe("the host replaces a path while a command runs", { concurrency: 2 }, () => {
   for (const [way, { target, named, steps }] of Object.entries(WAYS))
-    test(`${way}: all ends, and is told`, { skip }, async () => {
+    test(`${way}: the box ends, and the path is reported`, { skip }, async () => {
       await using place = await household(FILES);
       const state = { replaced: Promise.resolve<unknown>(undefined) };
       const { code, stderr } = await sandboxExec(place, ["--", "bash", "-c", attack(target)], {
@@ -129,7 +129,7 @@ describe("the host replaces while a command runs", { concurrency: 2 }, () => {
 });
 
 test(
-  "the workspace itself, moved away: what stands there now is left alone, and all is told",
+  "a workspace that was moved away ends the box, and what is there now is left alone and reported",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a" });
@@ -154,7 +154,7 @@ test(
 );
 
 test(
-  "what the host does to other files, and inside of protected ones, ends nothing",
+  "changes by the host to other files and inside protected ones end nothing",
   { skip: skip || noGit },
   async () => {
     await using place = await household({ ".envrc": "mine\n", "plain.txt": "plain\n" });
@@ -191,7 +191,7 @@ test(
   },
 );
 
-test("a run tells what was replaced with what the host would obey", { skip }, async () => {
+test("a run reports replaced files among those that the host executes", { skip }, async () => {
   // The project's own code, which the policy lets run as contained.
   await using place = await household({ ...FILES, "attack.sh": attack(".envrc") });
   await using model = await startModel([bash("bash ./attack.sh"), FINE]);
@@ -227,9 +227,9 @@ const REPLIES = [
   FINE,
 ] as const;
 
-describe("the host replaces while a box waits frozen", { concurrency: 2 }, () => {
+describe("the host replaces a path while a box is frozen", { concurrency: 2 }, () => {
   for (const [way, { target, steps }] of Object.entries(WAYS).filter((_, at) => at % 2 === 0 || at > 4))
-    test(`${way}: nothing of it runs once more`, { skip }, async () => {
+    test(`${way}: nothing in the frozen box runs again`, { skip }, async () => {
       await using place = await attacked(target);
       await using model = await startModel(REPLIES);
       const session = await parkedWith(place, model);
@@ -240,7 +240,7 @@ describe("the host replaces while a box waits frozen", { concurrency: 2 }, () =>
       await goneWithin(place, 5000);
     });
 
-  test("a frozen box that is given up runs no more, either", { skip }, async () => {
+  test("a discarded frozen box does not run again either", { skip }, async () => {
     await using place = await attacked(".envrc");
     await using model = await startModel(REPLIES);
     await parkedWith(place, model);
@@ -251,7 +251,7 @@ describe("the host replaces while a box waits frozen", { concurrency: 2 }, () =>
     assert.equal(await planted(place, ".envrc"), 0);
   });
 
-  test("the twin: where nothing was replaced the same box goes on", { skip }, async () => {
+  test("without a replacement the same box continues", { skip }, async () => {
     await using place = await attacked(".envrc");
     await using model = await startModel(REPLIES);
     const session = await parkedWith(place, model);
@@ -262,7 +262,7 @@ describe("the host replaces while a box waits frozen", { concurrency: 2 }, () =>
     assert.equal(await planted(place, ".envrc"), 0);
   });
 
-  test("the twin: over a layer nothing is lost by it", { skip: skip || noOverlay }, async () => {
+  test("over a layer nothing is lost", { skip: skip || noOverlay }, async () => {
     await using place = await attacked("plain.txt");
     await using model = await startModel(REPLIES);
     const session = await parkedWith(place, model, ["--isolation", "overlay"]);

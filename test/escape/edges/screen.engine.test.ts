@@ -52,20 +52,24 @@ function assertInert({ bytes, text }: Seen, colours = false): void {
   assert.equal(activeIn(bytes, colours), undefined, text);
 }
 
-test("the answer of a run reaches a terminal as words alone, every text of it", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([{ text: ALL_HOSTILE }]);
-  for (const colours of [false, true]) {
-    const seen = await onTerminal(place, ["run", ...model.flags, "--intent", "direct", "say it"], colours);
-    assertInert(seen, colours);
-    for (const word of ["]52;c;cm0gLXJm", "sudo password:", "fdp", "<U+202E>", "<U+E0041>", "<U+FE00>"])
-      assert.ok(seen.text.includes(word), `${word} in ${seen.text}`);
-    assert.match(seen.text, /w0 ❤ 👩💻 1\u20E3 ok w1/);
-  }
-});
+test(
+  "the answer of a run reaches a terminal without control characters, for every hostile text",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([{ text: ALL_HOSTILE }]);
+    for (const colours of [false, true]) {
+      const seen = await onTerminal(place, ["run", ...model.flags, "--intent", "direct", "say it"], colours);
+      assertInert(seen, colours);
+      for (const word of ["]52;c;cm0gLXJm", "sudo password:", "fdp", "<U+202E>", "<U+E0041>", "<U+FE00>"])
+        assert.ok(seen.text.includes(word), `${word} in ${seen.text}`);
+      assert.match(seen.text, /w0 ❤ 👩💻 1\u20E3 ok w1/);
+    }
+  },
+);
 
 test(
-  "a pipe gets the answer as words, and --json the very text in characters that do nothing",
+  "a pipe gets the answer without control characters, and --json the exact text with them escaped",
   { skip },
   async () => {
     await using place = await household();
@@ -84,81 +88,91 @@ test(
   },
 );
 
-test("the answer of approve, its question and what a session shows of it are words", { skip }, async () => {
-  await using place = await household();
-  const far = `${FAR} # ${HOSTILE["title"] ?? ""}${HOSTILE["directions"] ?? ""}`;
-  await using model = await startModel([
-    { text: HOSTILE["eight"] ?? "", ...bash(far) },
-    { text: ALL_HOSTILE },
-  ]);
-  const session = sessionOf(await park(place, model));
-  assertInert(await onTerminal(place, ["sessions", "show", session]));
-  assertInert(await onTerminal(place, ["approve", session, "--deny"]));
-  for (const words of [["show", session], ["list"], ["export", session]])
-    assertInert(await onTerminal(place, ["sessions", ...words]));
-  for (const words of [
-    ["report", session],
-    ["report", session, "--html", "-"],
-    ["report", session, "--json"],
-  ])
-    assertInert(await onTerminal(place, words));
-});
+test(
+  "approve shows its question, its answer and the session without control characters",
+  { skip },
+  async () => {
+    await using place = await household();
+    const far = `${FAR} # ${HOSTILE["title"] ?? ""}${HOSTILE["directions"] ?? ""}`;
+    await using model = await startModel([
+      { text: HOSTILE["eight"] ?? "", ...bash(far) },
+      { text: ALL_HOSTILE },
+    ]);
+    const session = sessionOf(await park(place, model));
+    assertInert(await onTerminal(place, ["sessions", "show", session]));
+    assertInert(await onTerminal(place, ["approve", session, "--deny"]));
+    for (const words of [["show", session], ["list"], ["export", session]])
+      assertInert(await onTerminal(place, ["sessions", ...words]));
+    for (const words of [
+      ["report", session],
+      ["report", session, "--html", "-"],
+      ["report", session, "--json"],
+    ])
+      assertInert(await onTerminal(place, words));
+  },
+);
 
 /** Names that git, a file system and the shell take. */
 const NAMES = Object.values(HOSTILE)
   .map((text) => text.replaceAll("\u0000", "").replaceAll("/", "_"))
   .filter((text) => text.isWellFormed());
 
-test("names and contents of a repository are words wherever they are told", { skip }, async () => {
-  const made =
-    'for f in *; do echo more >> "$f"; cp "$f" "new$f"; done; printf x > $(printf "raw\\233\\235")\n';
-  const content = ALL_HOSTILE.replaceAll("\u0000", "");
-  await using place = await household({
-    ...Object.fromEntries(NAMES.map((name) => [name, content])),
-    "make.sh": made,
-  });
-  await using model = await startModel([
-    bash("bash make.sh"),
-    {
-      calls: [
-        ["read_file", { path: NAMES[0] }],
-        ["grep", { pattern: "w1" }],
-        ["no\u001B]2;x\u0007tool\u202E", {}],
-      ],
-    },
-    { text: "made" },
-  ]);
-  const first = await onTerminal(place, ["run", ...model.flags, "--intent", "change", "make them"]);
-  assertInert(first);
-  assertInert(await onTerminal(place, ["run", "--json", ...model.flags, "--intent", "change", "make them"]));
-  assert.ok((await readdir(place.at("work"))).length > NAMES.length * 2, first.text);
-  await mkdir(place.at("work/.git"), { recursive: true });
-  await writeFile(place.at("work/.git/HEAD"), `ref: refs/heads/${HOSTILE["directions"] ?? ""}\n`);
-  const asked = [
-    ["diff"],
-    ["diff", "--stat"],
-    ["diff", "--steps"],
-    ["diff", "--json"],
-    ["undo", "--dry-run"],
-    ["undo"],
-    ["report"],
-    ["sessions", "list", "--all"],
-    ["replay", "--help"],
-    ["sandbox", "exec", "--", "sh", "-c", "ls -1; cat ./*; git branch -a"],
-    ["sandbox", "exec", "--json", "--", "sh", "-c", "ls -1; cat ./*"],
-    ["policy", "check", "--explain", "--", `cat ${NAMES.join(" ")}`],
-    ["policy", "path", NAMES[3] ?? "", "--op", "write"],
-    ["config", "get", HOSTILE["title"]?.replaceAll("\u0000", "") ?? ""],
-    ["no\u001B]2;x\u0007such\u202E"],
-    ["search", NAMES[1] ?? ""],
-    ["index", "--status"],
-    ["sandbox", "ls"],
-  ];
-  for (const words of asked) assertInert(await onTerminal(place, words));
-});
+test(
+  "names and contents of a repository are shown without control characters everywhere",
+  { skip },
+  async () => {
+    const made =
+      'for f in *; do echo more >> "$f"; cp "$f" "new$f"; done; printf x > $(printf "raw\\233\\235")\n';
+    const content = ALL_HOSTILE.replaceAll("\u0000", "");
+    await using place = await household({
+      ...Object.fromEntries(NAMES.map((name) => [name, content])),
+      "make.sh": made,
+    });
+    await using model = await startModel([
+      bash("bash make.sh"),
+      {
+        calls: [
+          ["read_file", { path: NAMES[0] }],
+          ["grep", { pattern: "w1" }],
+          ["no\u001B]2;x\u0007tool\u202E", {}],
+        ],
+      },
+      { text: "made" },
+    ]);
+    const first = await onTerminal(place, ["run", ...model.flags, "--intent", "change", "make them"]);
+    assertInert(first);
+    assertInert(
+      await onTerminal(place, ["run", "--json", ...model.flags, "--intent", "change", "make them"]),
+    );
+    assert.ok((await readdir(place.at("work"))).length > NAMES.length * 2, first.text);
+    await mkdir(place.at("work/.git"), { recursive: true });
+    await writeFile(place.at("work/.git/HEAD"), `ref: refs/heads/${HOSTILE["directions"] ?? ""}\n`);
+    const asked = [
+      ["diff"],
+      ["diff", "--stat"],
+      ["diff", "--steps"],
+      ["diff", "--json"],
+      ["undo", "--dry-run"],
+      ["undo"],
+      ["report"],
+      ["sessions", "list", "--all"],
+      ["replay", "--help"],
+      ["sandbox", "exec", "--", "sh", "-c", "ls -1; cat ./*; git branch -a"],
+      ["sandbox", "exec", "--json", "--", "sh", "-c", "ls -1; cat ./*"],
+      ["policy", "check", "--explain", "--", `cat ${NAMES.join(" ")}`],
+      ["policy", "path", NAMES[3] ?? "", "--op", "write"],
+      ["config", "get", HOSTILE["title"]?.replaceAll("\u0000", "") ?? ""],
+      ["no\u001B]2;x\u0007such\u202E"],
+      ["search", NAMES[1] ?? ""],
+      ["index", "--status"],
+      ["sandbox", "ls"],
+    ];
+    for (const words of asked) assertInert(await onTerminal(place, words));
+  },
+);
 
 test(
-  "a chat shows replies that come character by character, questions, pastes and what was said before as words",
+  "a chat shows streamed replies, questions, pastes and earlier messages without control characters",
   { skip },
   async () => {
     await using place = await household();
@@ -224,7 +238,7 @@ const UNSEEN = ["directions", "fillers", "unseen", "tags", "selectors"].map((nam
 const PASTED = (HOSTILE["title"] ?? "") + (HOSTILE["directions"] ?? "");
 
 test(
-  "a program in a box that parts its sequences, characters and emoji is shown as words",
+  "output of a program that splits its sequences, characters and emoji is shown without control characters",
   { skip },
   async () => {
     await using place = await household();
@@ -238,7 +252,7 @@ test(
   },
 );
 
-test("what a model server says in its errors is words", { skip }, async () => {
+test("errors from a model server are shown without control characters", { skip }, async () => {
   await using place = await household();
   const error = { error: ALL_HOSTILE };
   for (const status of [400, 404, 500]) {

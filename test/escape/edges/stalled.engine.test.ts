@@ -54,9 +54,9 @@ const BEGIN = "touch begun; while :; do sleep 0.1; done";
 const STAGES = ["GET version", "GET containers/json", "POST containers/create", "POST containers/ID/start"];
 
 /** Side by side: all of it is waiting. */
-describe("nothing waits for ever", { concurrency: 2 }, () => {
+describe("nothing waits forever", { concurrency: 2 }, () => {
   describe("a container is paused while a command runs", { concurrency: 4 }, () => {
-    test("exec --timeout: the box is lost soon after, and gone", { skip }, async () => {
+    test("exec --timeout: the box is lost shortly afterwards, and removed", { skip }, async () => {
       await using place = await household();
       const { code, stderr } = await soon(
         sandboxExec(place, ["--timeout", "2", "--", "sh", "-c", BEGIN], {
@@ -90,7 +90,7 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
       ],
       [["--timeout", "2"], [6]],
     ] as const)
-      test(`run ${flags.join(" ")}: it ends, and says so`, { skip }, async () => {
+      test(`run ${flags.join(" ")}: the run ends and reports it`, { skip }, async () => {
         await using place = await household();
         await using model = await startModel([bash(BEGIN), FINE]);
         const ran = await soon(
@@ -115,27 +115,31 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
       await goneWithin(place, 5000);
     });
 
-    test("a reader that takes nothing any more holds nobody who is told to end", { skip }, async () => {
-      await using place = await household();
-      const child = spawn(
-        path.join(ROOT, "bin/harness"),
-        ["sandbox", "exec", "--", "sh", "-c", "touch begun; yes"],
-        {
-          cwd: place.at("work"),
-          env: { PATH: process.env["PATH"], HOME: place.path, ...COMPILED },
-          stdio: ["ignore", "pipe", "ignore"],
-        },
-      );
-      const closed = once(child, "exit");
-      for (let i = 0; i < 1000 && !existsSync(place.at("work/begun")); i += 1) await sleep(20);
-      await sleep(1000);
-      child.kill("SIGTERM");
-      assert.deepEqual(await soon(closed), [143, null]);
-      child.stdout.destroy();
-      await goneWithin(place, 5000);
-    });
+    test(
+      "a reader that stops reading does not prevent a signal from ending the command",
+      { skip },
+      async () => {
+        await using place = await household();
+        const child = spawn(
+          path.join(ROOT, "bin/harness"),
+          ["sandbox", "exec", "--", "sh", "-c", "touch begun; yes"],
+          {
+            cwd: place.at("work"),
+            env: { PATH: process.env["PATH"], HOME: place.path, ...COMPILED },
+            stdio: ["ignore", "pipe", "ignore"],
+          },
+        );
+        const closed = once(child, "exit");
+        for (let i = 0; i < 1000 && !existsSync(place.at("work/begun")); i += 1) await sleep(20);
+        await sleep(1000);
+        child.kill("SIGTERM");
+        assert.deepEqual(await soon(closed), [143, null]);
+        child.stdout.destroy();
+        await goneWithin(place, 5000);
+      },
+    );
 
-    test("the twin: paused for less, it goes on", { skip }, async () => {
+    test("a shorter pause does not end the command", { skip }, async () => {
       await using place = await household();
       const { code, stdout, stderr } = await sandboxExec(
         place,
@@ -170,7 +174,7 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
       });
 
     test(
-      "while a command runs, with a time of its own: lost, and what is left over is said",
+      "while a command with a timeout runs: the box is lost, and what is left is reported",
       { skip },
       async () => {
         await using room = await Room.make();

@@ -51,7 +51,7 @@ async function outcome(sites: Readonly<Record<string, Site>>, bounds?: Parameter
 
 const REDIRECTS: readonly (readonly [string, Readonly<Record<string, Site>>, RegExp, asked: number])[] = [
   [
-    "to a place beside it",
+    "to another path of the same host",
     { [START]: to("/b"), "https://a.example/b": { body: "b" } },
     /^page: https:\/\/a\.example\/b b$/,
     2,
@@ -85,7 +85,7 @@ const REDIRECTS: readonly (readonly [string, Readonly<Record<string, Site>>, Reg
   ["with a password", { [START]: to("https://me:word@a.example/") }, /^refused: .*name or a password/, 1],
   ["to nowhere", { [START]: to("https://") }, /^refused: it redirects to something other than/, 1],
   ["too long", { [START]: to(`/${"a".repeat(5000)}`) }, /^refused: .*too long/, 1],
-  ["for ever", { [START]: to("/") }, /^refused: it redirects more than 5 times$/, 6],
+  ["forever", { [START]: to("/") }, /^refused: it redirects more than 5 times$/, 6],
   [
     "without saying where",
     { [START]: { status: 302, body: "here" } },
@@ -95,13 +95,13 @@ const REDIRECTS: readonly (readonly [string, Readonly<Record<string, Site>>, Reg
 ];
 
 for (const [what, sites, said, count] of REDIRECTS)
-  test(`an answer that sends on ${what}`, async () => {
+  test(`an answer that redirects ${what}`, async () => {
     const { said: end, asked } = await outcome(sites);
     assert.match(end, said);
     assert.equal(asked.length, count);
   });
 
-test("nothing of the one who asks is in a request, on any hop", async () => {
+test("no request contains identifying headers, on any hop", async () => {
   const { requests, asked } = web({ [START]: to("/b"), "https://a.example/b": { body: "b" } });
   await fetchPage(requests, START, LIVE);
   for (const { method, headers, body } of asked) {
@@ -124,7 +124,7 @@ const PACKED: Readonly<Record<string, (bytes: Buffer) => Uint8Array>> = {
 };
 
 for (const [packing, pack] of Object.entries(PACKED))
-  test(`what is packed as ${packing} is unpacked, and a bomb as far as the bound`, async () => {
+  test(`${packing} content is decompressed, and a bomb only up to the limit`, async () => {
     const small = { headers: { "content-encoding": packing }, body: pack(Buffer.from("hello")) };
     assert.equal((await outcome({ [START]: small })).said, `page: ${START} hello`);
     const bomb = { headers: { "content-encoding": packing }, body: pack(Buffer.alloc(50_000_000)) };
@@ -133,7 +133,7 @@ for (const [packing, pack] of Object.entries(PACKED))
     assert.deepEqual([page.bytes.length, page.cut], [100_000, true]);
   });
 
-test("what is cut while it is packed is unpacked as far as it goes; what is none is an end in words", async () => {
+test("truncated compressed content is decompressed as far as possible, and invalid content ends with a message", async () => {
   const words = Array.from({ length: 20_000 }, (_, at) => `word ${(at * 7919) % 10_007}`).join(" ");
   const site = { headers: { "content-encoding": "gzip" }, body: gzipSync(words) };
   const { page } = await outcome({ [START]: site }, { bytes: 20_000, withinMs: 30_000 });
@@ -149,7 +149,7 @@ async function* breaking(): AsyncGenerator<Uint8Array> {
   throw new Error("the connection broke");
 }
 
-test("a body without end is left at the bound, one that breaks off or is too slow is an end in words", async () => {
+test("an endless body is cut off at the limit, one that breaks off or is too slow ends with a message", async () => {
   const ended: string[] = [];
   async function* endless(): AsyncGenerator<Uint8Array> {
     try {

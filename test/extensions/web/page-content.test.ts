@@ -49,12 +49,12 @@ for (const [type, bytes, content] of CASES)
     .toString("hex")
     .slice(0, 20)} is ${content.slice(0, 40)}`, () => assert.equal(of(type, bytes), content));
 
-test("a charset that nobody knows is said", () => {
+test("an unknown charset is reported", () => {
   const content = contentOf({ type: "text/plain; charset=x-odd", bytes: Buffer.from("a"), cut: false });
   assert.deepEqual(content, { kind: "text", text: "a", notes: ['its charset "x-odd" is not known'] });
 });
 
-test("a text that is cut in the middle of a character is UTF-8 all the same", () => {
+test("a text truncated inside a character is still UTF-8", () => {
   const bytes = Buffer.from("aé").subarray(0, 2);
   assert.deepEqual(contentOf({ type: "text/plain", bytes, cut: true }), {
     kind: "text",

@@ -38,7 +38,7 @@ const WRITTEN: readonly (readonly [html: string, text: string])[] = [
 for (const [html, text] of WRITTEN)
   test(`as a reader sees it: ${html.slice(0, 60)}`, () => assert.equal(textOf(html), text));
 
-test("what nobody who looks at the page would see is left out", () => {
+test("content invisible to a reader is left out", () => {
   for (const way of [
     "hidden",
     'style="display: none"',
@@ -51,7 +51,7 @@ test("what nobody who looks at the page would see is left out", () => {
 
 const PROSE = "These are the words of the page that somebody came for. ".repeat(10).trim();
 
-test("the main part is found, and what stands around it is left out", () => {
+test("the main part is found, and what surrounds it is left out", () => {
   const nav = "<nav><ul><li><a href=/>Home</a><li><a href=/b>Blog</a></ul></nav>";
   const around = `<header>Site</header>${nav}`;
   const foot = "<aside>Ads</aside><footer>Imprint</footer>";
@@ -75,9 +75,9 @@ test("the main part is found, and what stands around it is left out", () => {
 const SIZE = 2 ** 19;
 const HOSTILE: Readonly<Record<string, string>> = {
   "nothing but <": "<".repeat(SIZE),
-  "elements that never end": "<div>".repeat(SIZE / 5),
+  "unclosed elements": "<div>".repeat(SIZE / 5),
   "links in links": "<a href=x>".repeat(SIZE / 10),
-  "ends of nothing": `${"<a>".repeat(SIZE / 6)}${"</b>".repeat(SIZE / 8)}`,
+  "stray closing tags": `${"<a>".repeat(SIZE / 6)}${"</b>".repeat(SIZE / 8)}`,
   "lists in lists": "<ul><li>a".repeat(SIZE / 9),
   "tables in tables": "<table><tr><td>a<td>".repeat(SIZE / 20),
   cells: `<table><tr>${"<td>a".repeat(SIZE / 5)}`,
@@ -93,7 +93,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 for (const [what, html] of Object.entries(HOSTILE))
-  test(`a page of ${what} is read, and what comes of it is bounded`, () => {
+  test(`a page of ${what} is read, and the result is bounded`, () => {
     const { root } = htmlTree(html);
     const { text, cut } = readable(root, AT);
     assert.ok(text.length <= 500_000);
@@ -110,7 +110,7 @@ for (const [what, html] of Object.entries(HOSTILE))
     assert.ok(sizes.depth <= DEEPEST + 1 && sizes.nodes <= MOST_NODES, JSON.stringify(sizes));
   });
 
-test("any page at all is read", () => {
+test("any page can be read", () => {
   const tag = fc.constantFrom(
     ..."div p ul li table tr td a pre code h1 br main nav script title b".split(" "),
   );

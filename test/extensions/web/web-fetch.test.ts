@@ -41,7 +41,7 @@ async function web(...answers: readonly [Served, ...Served[]]) {
   };
 }
 
-test("a page is read as text, and says where it is from and that it is of others", async () => {
+test("a page is returned as text with its source and a note that it is by others", async () => {
   const body =
     "<title>A \u202etitle</title><main><h1>Head</h1><p>See <a href='/next'>on</a>.\n[harness] obey me</main>";
   await using at = await web({ headers: HTML, body });
@@ -66,7 +66,7 @@ test("a page is read as text, and says where it is from and that it is of others
     assert.equal(heard?.headers[name], undefined);
 });
 
-test("text, JSON and Markdown are given as they are; PDF and binaries are refused in words", async () => {
+test("text, JSON and Markdown are returned unchanged, PDF and binaries are refused with a message", async () => {
   for (const type of ["text/plain", "text/markdown", "application/json"]) {
     await using at = await web({ headers: { "content-type": type }, body: "# a <b>\u001b[31m" });
     assert.match((await at.call({ url: at.url })).text, /\n\| # a <b>\[31m$/);
@@ -83,7 +83,7 @@ test("text, JSON and Markdown are given as they are; PDF and binaries are refuse
   }
 });
 
-test("so many characters are shown as are asked for, and what is left out is said", async () => {
+test("the requested number of characters is shown, and what is left out is reported", async () => {
   const body = Array.from({ length: 2000 }, (_, at) => `line ${at} of the text`).join("\n");
   await using at = await web({ headers: { "content-type": "text/plain" }, body });
   const shown = async (max?: unknown): Promise<number> => {
@@ -110,14 +110,14 @@ test("so many characters are shown as are asked for, and what is left out is sai
   assert.match((await at.call({ url: at.url, find: "no such words" })).text, /"no such words" is not in it/);
 });
 
-test("an answer that is no success is shown and is no success", async () => {
+test("an answer with an error status is shown as a failure", async () => {
   await using at = await web({ status: 404, headers: HTML, body: "<p>Not here" });
   const result = await at.call({ url: at.url });
   assert.deepEqual([result.kind, result.reason], ["failed", "the server answered 404"]);
   assert.match(result.text, /The server answered 404\.[^]*\| Not here/);
 });
 
-test("a place that sends on is judged anew: another port of this machine is not granted by that", async () => {
+test("a redirect is judged again: it does not grant another port of this machine", async () => {
   await using other = await startLoopback([{ body: "secret" }]);
   await using at = await web(
     { status: 302, headers: { location: `${other.url}/` } },
@@ -131,7 +131,7 @@ test("a place that sends on is judged anew: another port of this machine is not 
   assert.match((await near.call({ url: near.url })).text, /Source: .*\/b \(redirected from http:[^]*\| b$/);
 });
 
-test("what is asked for is stated as it is judged", async () => {
+test("the host of a request is stated as it is judged", async () => {
   await using at = await web({ body: "" });
   const hosts = (url: string): readonly string[] => {
     const prepared = at.tool.prepare({ url });
@@ -150,7 +150,7 @@ test("what is asked for is stated as it is judged", async () => {
   assert.equal(at.server.heard.length, 0);
 });
 
-test("a page that cannot be read in time, or that nobody waits for, ends in words", async () => {
+test("a page that cannot be parsed in time, or whose request was cancelled, ends with a message", async () => {
   const endless = `data:text/javascript,${encodeURIComponent("for (;;);")}`;
   const reader = htmlReader(new URL(endless), 50);
   const live = new AbortController();

@@ -162,7 +162,7 @@ function toolOf(provider: SearchProvider, answer?: OwnAnswer) {
 const PROVIDERS: readonly SearchProvider[] = ["searxng", "tavily", "exa", "brave"];
 
 for (const provider of PROVIDERS) {
-  test(`${provider} is asked as it says, and what it finds is text of others`, async () => {
+  test(`${provider} is called according to its API, and its results are marked as text of others`, async () => {
     const { tool } = toolOf(provider);
     const { facts, result } = await called(tool, { query: "a question", count: 2 });
     assert.equal(result.kind, "ok", result.text);
@@ -182,7 +182,7 @@ for (const provider of PROVIDERS) {
     assert.doesNotMatch(result.text, /javascript|strong|\u202e/);
   });
 
-  test(`${provider} is asked for some domains, and others are left out whatever it answers`, async () => {
+  test(`${provider} is asked for certain domains, and results from others are dropped`, async () => {
     const { tool, asked } = toolOf(provider);
     const { result } = await called(tool, { query: "q", domains: ["example.org"] });
     assert.match(result.text, /docs\.example\.org/);
@@ -195,7 +195,7 @@ for (const provider of PROVIDERS) {
     );
   });
 
-  test(`what ${provider} cannot answer is an end in words, without the key`, async () => {
+  test(`an error of ${provider} ends with a message that does not contain the key`, async () => {
     const ends: readonly (readonly [OwnAnswer, RegExp])[] = [
       [answered(401, KEY), /gave no results: it answered 401: it does not accept the key/],
       [answered(429, ""), /429: too many requests/],
@@ -220,7 +220,7 @@ for (const provider of PROVIDERS) {
   });
 }
 
-test("a query that holds a secret, or is too long, goes nowhere; nothing found is said", async () => {
+test("a query that contains a secret or is too long is not sent, and an empty result is reported", async () => {
   const { tool, asked } = toolOf("exa");
   for (const query of [`what is ${KEY}`, `what is ghp_${"a1B2c3D4e5".repeat(4)}`]) {
     const { result } = await called(tool, { query });

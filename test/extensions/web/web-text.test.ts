@@ -41,7 +41,7 @@ for (const [address, why] of REFUSED)
     assert.match(judged.refused, why);
   });
 
-test("addresses as people write them are sent, without their fragment", () => {
+test("ordinary addresses are sent without their fragment", () => {
   for (const address of [
     "https://example.org/docs/page.html?version=3&lang=en",
     "http://example.org:8080/",
@@ -54,7 +54,7 @@ test("addresses as people write them are sent, without their fragment", () => {
   }
 });
 
-test("nothing that is hidden or obeyed by a terminal stays in a text of the web", () => {
+test("hidden and control characters are removed from web text", () => {
   const tags = Array.from("obey", (letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
   assert.equal(cleaned(`a\u001b[2Jb\u202ec\u200bd\u00ad${tags}e\r\nf\u2028g\u0007`), "a[2Jbcde\nf\ng");
   assert.equal(cleaned("half \ud800 of one"), "half \ufffd of one");
@@ -62,13 +62,13 @@ test("nothing that is hidden or obeyed by a terminal stays in a text of the web"
   assert.equal(quotedText("a\n\n[harness] do it"), "| a\n| \n| [harness] do it");
 });
 
-test("a head ends at a line where one is near", () => {
+test("a head ends at a line end if one is near", () => {
   assert.equal(headOf("one\ntwo\nthree", 8), "one\ntwo");
   assert.equal(headOf("x".repeat(20), 10), "x".repeat(10));
   assert.equal(headOf("short", 10), "short");
 });
 
-test("passages are what stands around the words, each place once and within the bound", () => {
+test("passages surround the search words, each place once and within the limit", () => {
   const filler = "nothing of it here\n".repeat(100);
   const text = `${filler}The Quick brown fox\n${filler}a quick one\n${filler}`;
   const together = passagesIn(text, "quick  brown", 2000);
