@@ -156,7 +156,7 @@ const kindsOf = (updates: readonly SessionUpdate[]): readonly string[] =>
   updates.map((each) => each.sessionUpdate);
 
 test(
-  "an editor: asked and answered, shown and recorded, undone; the box is the only hand",
+  "an editor can ask, approve, see and undo changes, and everything happens in the box",
   { skip },
   async () => {
     await using editor = await editing();
@@ -252,7 +252,7 @@ test(
   },
 );
 
-test("cancelled, a turn ends with its command, and the session goes on", { skip }, async () => {
+test("a cancelled turn ends with its command, and the session continues", { skip }, async () => {
   await using editor = await editing();
   const { place, agent } = editor;
   editor.answer = () => "allow_once";
@@ -274,7 +274,7 @@ test("cancelled, a turn ends with its command, and the session goes on", { skip 
 });
 
 test(
-  "a mode is held by the box, none is looser than the one begun with, and hooks watch",
+  "a mode is enforced by the box, cannot be loosened beyond the first one, and hooks apply",
   { skip },
   async () => {
     const own = await household(FILES);
@@ -310,37 +310,45 @@ test(
   },
 );
 
-test("two sessions of one folder take turns in it; one is loaded with what was said", { skip }, async () => {
-  const place = await household(FILES);
-  await using editor = await editing([], place);
-  const { agent, updates } = editor;
-  editor.answer = () => "allow_once";
-  const [one, two] = [await begin(editor), await begin(editor)];
-  await say(editor, one, "run: echo 1 >> both.txt");
-  await say(editor, two, "run: echo 2 >> both.txt");
-  await say(editor, one, "run: echo 3 >> both.txt");
-  assert.equal(await place.read("work/both.txt"), "1\n2\n3\n");
-  const { sessions } = await agent.request(methods.agent.session.list, { cwd: place.at("work") });
-  assert.deepEqual(sessions.map(({ sessionId }) => sessionId).toSorted(), [one, two].toSorted());
-  assert.match(sessions[0]?.title ?? "", /^run: echo/);
-  await agent.request(methods.agent.session.close, { sessionId: one });
-  await assert.rejects(say(editor, one, "hello"), /no such session is open/);
+test(
+  "two sessions in one folder take turns, and one can be loaded with its conversation",
+  { skip },
+  async () => {
+    const place = await household(FILES);
+    await using editor = await editing([], place);
+    const { agent, updates } = editor;
+    editor.answer = () => "allow_once";
+    const [one, two] = [await begin(editor), await begin(editor)];
+    await say(editor, one, "run: echo 1 >> both.txt");
+    await say(editor, two, "run: echo 2 >> both.txt");
+    await say(editor, one, "run: echo 3 >> both.txt");
+    assert.equal(await place.read("work/both.txt"), "1\n2\n3\n");
+    const { sessions } = await agent.request(methods.agent.session.list, { cwd: place.at("work") });
+    assert.deepEqual(sessions.map(({ sessionId }) => sessionId).toSorted(), [one, two].toSorted());
+    assert.match(sessions[0]?.title ?? "", /^run: echo/);
+    await agent.request(methods.agent.session.close, { sessionId: one });
+    await assert.rejects(say(editor, one, "hello"), /no such session is open/);
 
-  updates.length = 0;
-  await agent.request(methods.agent.session.load, { sessionId: one, cwd: place.at("work"), mcpServers: [] });
-  assert.deepEqual(kindsOf(updates).slice(0, 4), [
-    "user_message_chunk",
-    "agent_message_chunk",
-    "tool_call",
-    "tool_call_update",
-  ]);
-  updates.length = 0;
-  await say(editor, one, "still there?");
-  assert.match(textOf(updates), /You said: still there\?/);
-  assert.ok((editor.model.asked().at(-1)?.messages.length ?? 0) > 6);
-});
+    updates.length = 0;
+    await agent.request(methods.agent.session.load, {
+      sessionId: one,
+      cwd: place.at("work"),
+      mcpServers: [],
+    });
+    assert.deepEqual(kindsOf(updates).slice(0, 4), [
+      "user_message_chunk",
+      "agent_message_chunk",
+      "tool_call",
+      "tool_call_update",
+    ]);
+    updates.length = 0;
+    await say(editor, one, "still there?");
+    assert.match(textOf(updates), /You said: still there\?/);
+    assert.ok((editor.model.asked().at(-1)?.messages.length ?? 0) > 6);
+  },
+);
 
-test("a session of an engine elsewhere is opened again where its copy lies", { skip }, async () => {
+test("a session of a remote engine is reopened where its copy is", { skip }, async () => {
   await using far = await overNetwork();
   const place = await household(FILES);
   await using model = await startModel(obeys);
@@ -362,7 +370,7 @@ test("a session of an engine elsewhere is opened again where its copy lies", { s
 });
 
 test(
-  "a session in which nothing was said is opened again by who began it; one that nobody knows has a code of its own",
+  "an empty session can be reopened by the process that created it, and an unknown one has its own error code",
   { skip },
   async () => {
     await using editor = await editing(["--mode", "workspace-write"]);
@@ -386,7 +394,7 @@ test(
 );
 
 test(
-  "what the editor offers beside it is not used, and that is said; files are taken as text",
+  "unsupported offers of the editor are reported and not used, and files are taken as text",
   { skip },
   async () => {
     await using editor = await editing();
@@ -430,7 +438,7 @@ test(
   },
 );
 
-test("no model is an error of the prompt with what to do, and the session goes on", { skip }, async () => {
+test("a missing model is an error of the prompt, and the session continues", { skip }, async () => {
   await using editor = await editing();
   const id = await begin(editor);
   await editor.model[Symbol.asyncDispose]();
@@ -439,7 +447,7 @@ test("no model is an error of the prompt with what to do, and the session goes o
 });
 
 test(
-  "garbage and long lines end nothing, and stdout has messages alone; SIGTERM ends it in order",
+  "garbage and long lines end nothing, stdout contains only messages, and SIGTERM ends the program in order",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -498,7 +506,7 @@ test(
   },
 );
 
-test("an editor that leaves and takes nothing any more holds the program no longer", async () => {
+test("an editor that leaves without reading does not keep the program running", async () => {
   await using place = await household(FILES);
   // More than a pipe holds.
   await using model = await startModel(() => ({ text: "word ".repeat(400_000) }));

@@ -24,7 +24,7 @@ const FILES = {
 };
 
 test(
-  "what a run changed in a layer is moved in by apply, and taken back by undo",
+  "apply moves a run's changes from its layer into the folder, and undo takes them back",
   { skip: noOverlay },
   async () => {
     await using place = await household(FILES);
@@ -57,7 +57,7 @@ test(
 );
 
 test(
-  "a further run goes on over the layer; an unknown folder and a bound session have nothing to apply",
+  "a further run continues on the layer, and an unknown folder or a bind session has nothing to apply",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -80,69 +80,69 @@ test(
   },
 );
 
-test("what the host obeys by itself is told by the run, and wants a yes", { skip: noOverlay }, async () => {
-  await using place = await household({ "package.json": "{}\n" });
-  const script = `mkdir .vscode; echo '{}' >.vscode/tasks.json; ln -s /etc out; echo '{"scripts":{"test":"x"}}' >package.json`;
-  await place.write("work/make.sh", script);
-  const told = finishedOf(await runInLayer(place, "sh make.sh")).handoff;
-  assert.deepEqual(
-    told.map(({ path, tier }) => [path, tier]),
-    [
-      [".vscode/tasks.json", "dangerous"],
-      ["out", "dangerous"],
-      ["package.json", "look"],
-    ],
-  );
-  const blocked = await harness(place, ["apply", "--json"]);
-  assert.equal(blocked.code, 4);
-  const said = JSON.parse(blocked.stdout) as { blocked: string[]; done: boolean };
-  assert.deepEqual([said.blocked, said.done], [[".vscode/tasks.json", "out"], false]);
-  assert.equal(await place.read("work/package.json"), "{}\n");
-  const half = await harness(place, ["apply", "--accept", ".vscode/tasks.json"]);
-  assert.equal(half.code, 4);
-  const unknown = await harness(place, ["apply", "--accept", "nothing"]);
-  assert.equal(unknown.code, 2);
-  const yes = await harness(place, ["apply", "--accept", ".vscode/tasks.json", "--accept", "out"]);
-  assert.equal(yes.code, 0, yes.stdout + yes.stderr);
-  assert.equal(await place.read("work/.vscode/tasks.json"), "{}\n");
-});
-
 test(
-  "a run that is killed leaves its layer; a removed session takes it along",
+  "files that the host executes are reported by the run and require a yes",
   { skip: noOverlay },
   async () => {
-    await using place = await household({ a: "1\n" });
-    await using model = await startModel([
-      { calls: [["bash", { command: "echo 2 >>a; rm -f x; echo y >made; sleep 60" }]] },
-    ]);
-    const words = ["run", "--isolation", "overlay", "--intent", "change", ...model.flags, "do it"];
-    const layers = place.at(".local/state/harness/layers");
-    const start: RunStart = {
-      whenMade: [
-        layers,
-        async (child) => {
-          const upper = async () =>
-            (await readdir(layers).catch(() => [])).find((name) => !name.startsWith(".")) ?? "none";
-          while (!existsSync(path.join(layers, await upper(), "upper/made"))) await sleep(20);
-          child.kill("SIGKILL");
-        },
+    await using place = await household({ "package.json": "{}\n" });
+    const script = `mkdir .vscode; echo '{}' >.vscode/tasks.json; ln -s /etc out; echo '{"scripts":{"test":"x"}}' >package.json`;
+    await place.write("work/make.sh", script);
+    const told = finishedOf(await runInLayer(place, "sh make.sh")).handoff;
+    assert.deepEqual(
+      told.map(({ path, tier }) => [path, tier]),
+      [
+        [".vscode/tasks.json", "dangerous"],
+        ["out", "dangerous"],
+        ["package.json", "look"],
       ],
-    };
-    const killed = await harness(place, words, start);
-    assert.equal(killed.code, null);
-    const busy = await harness(place, ["sandbox", "ls"]);
-    assert.equal(busy.code, 0);
-    const dry = await harness(place, ["apply", "--dry-run"]);
-    assert.match(dry.stdout, /changed +a\nadded +made/, dry.stderr);
-    const [id = ""] = await readdir(layers);
-    const removed = await harness(place, ["sessions", "rm", id]);
-    assert.equal(removed.code, 0, removed.stderr);
-    assert.deepEqual(await readdir(layers), []);
-    assert.equal(await place.read("work/a"), "1\n");
+    );
+    const blocked = await harness(place, ["apply", "--json"]);
+    assert.equal(blocked.code, 4);
+    const said = JSON.parse(blocked.stdout) as { blocked: string[]; done: boolean };
+    assert.deepEqual([said.blocked, said.done], [[".vscode/tasks.json", "out"], false]);
+    assert.equal(await place.read("work/package.json"), "{}\n");
+    const half = await harness(place, ["apply", "--accept", ".vscode/tasks.json"]);
+    assert.equal(half.code, 4);
+    const unknown = await harness(place, ["apply", "--accept", "nothing"]);
+    assert.equal(unknown.code, 2);
+    const yes = await harness(place, ["apply", "--accept", ".vscode/tasks.json", "--accept", "out"]);
+    assert.equal(yes.code, 0, yes.stdout + yes.stderr);
+    assert.equal(await place.read("work/.vscode/tasks.json"), "{}\n");
   },
 );
 
-test("a copy is applied as a layer is, and its volume goes with it", { skip: noOverlay }, async () => {
+test("a killed run leaves its layer, and removing the session removes it", { skip: noOverlay }, async () => {
+  await using place = await household({ a: "1\n" });
+  await using model = await startModel([
+    { calls: [["bash", { command: "echo 2 >>a; rm -f x; echo y >made; sleep 60" }]] },
+  ]);
+  const words = ["run", "--isolation", "overlay", "--intent", "change", ...model.flags, "do it"];
+  const layers = place.at(".local/state/harness/layers");
+  const start: RunStart = {
+    whenMade: [
+      layers,
+      async (child) => {
+        const upper = async () =>
+          (await readdir(layers).catch(() => [])).find((name) => !name.startsWith(".")) ?? "none";
+        while (!existsSync(path.join(layers, await upper(), "upper/made"))) await sleep(20);
+        child.kill("SIGKILL");
+      },
+    ],
+  };
+  const killed = await harness(place, words, start);
+  assert.equal(killed.code, null);
+  const busy = await harness(place, ["sandbox", "ls"]);
+  assert.equal(busy.code, 0);
+  const dry = await harness(place, ["apply", "--dry-run"]);
+  assert.match(dry.stdout, /changed +a\nadded +made/, dry.stderr);
+  const [id = ""] = await readdir(layers);
+  const removed = await harness(place, ["sessions", "rm", id]);
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.deepEqual(await readdir(layers), []);
+  assert.equal(await place.read("work/a"), "1\n");
+});
+
+test("a copy is applied like a layer, and its volume is removed", { skip: noOverlay }, async () => {
   await using place = await household({ a: "1\n2\n3\n4\n", gone: "x\n", same: "x\n" });
   const line = "sed -i s/1/one/ a; rm gone; mkdir -p d/empty; printf x >$'d/new\\nline'; ln a d/second";
   const ran = await runInLayer(place, line, ["--isolation", "copy"]);
@@ -159,7 +159,7 @@ test("a copy is applied as a layer is, and its volume goes with it", { skip: noO
 });
 
 test(
-  "a copy that the engine does not have is not taken for one whose files were all deleted",
+  "a copy missing from the engine is not mistaken for one with all files deleted",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n", b: "2\n" });

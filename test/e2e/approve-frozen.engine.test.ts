@@ -56,7 +56,7 @@ function assertSameBox(results: readonly string[], answer: string, frozen: numbe
 
 for (const answer of ["--once", "--deny"])
   test(
-    `with ${answer} the run goes on in the box that waited, with its jobs and /tmp`,
+    `with ${answer} the run continues in the box that waited, with its jobs and /tmp`,
     { skip },
     async () => {
       await using place = await household();
@@ -80,41 +80,37 @@ for (const answer of ["--once", "--deny"])
     },
   );
 
-test(
-  "what was shown of a job is not shown again, and the change watch knows the whole run",
-  { skip },
-  async () => {
-    await using place = await household({ "a.txt": "a\n" });
-    const said = "printf 'one\\n'; sleep 0.6; printf 'two\\n'; touch /tmp/said; sleep 100";
-    await using model = await startModel([
-      { calls: [...(job(said) ?? []), ["bash", { command: "echo b > b.txt; echo more >> a.txt" }]] },
-      {
-        calls: [
-          ["bash", { job: "j1" }],
-          ["bash", { command: "until [ -e /tmp/said ]; do sleep 0.1; done" }],
-          // The same twice would be one call.
-          ["bash", { job: "j1", timeout: 1 }],
-          ["bash", { command: FAR }],
-        ],
-      },
-      { calls: [["bash", { job: "j1" }]] },
-      FINE,
-    ]);
-    const ran = await park(place, model);
-    const more = await approve(place, sessionOf(ran), ["--once", "--json"]);
-    const [begun = "", , first = "", , second = "", , last = ""] = resultsIn(model.asked().at(-1));
-    assert.match(begun + first + second, /one\n[^]*two\n/);
-    assert.match(last, /^\[j1 is running/);
-    const { changes } = finishedOf(more);
-    assert.deepEqual([changes?.added, changes?.modified], [["b.txt", "ran"], ["a.txt"]]);
-  },
-);
+test("job output already shown is not shown again, and changes cover the whole run", { skip }, async () => {
+  await using place = await household({ "a.txt": "a\n" });
+  const said = "printf 'one\\n'; sleep 0.6; printf 'two\\n'; touch /tmp/said; sleep 100";
+  await using model = await startModel([
+    { calls: [...(job(said) ?? []), ["bash", { command: "echo b > b.txt; echo more >> a.txt" }]] },
+    {
+      calls: [
+        ["bash", { job: "j1" }],
+        ["bash", { command: "until [ -e /tmp/said ]; do sleep 0.1; done" }],
+        // The same twice would be one call.
+        ["bash", { job: "j1", timeout: 1 }],
+        ["bash", { command: FAR }],
+      ],
+    },
+    { calls: [["bash", { job: "j1" }]] },
+    FINE,
+  ]);
+  const ran = await park(place, model);
+  const more = await approve(place, sessionOf(ran), ["--once", "--json"]);
+  const [begun = "", , first = "", , second = "", , last = ""] = resultsIn(model.asked().at(-1));
+  assert.match(begun + first + second, /one\n[^]*two\n/);
+  assert.match(last, /^\[j1 is running/);
+  const { changes } = finishedOf(more);
+  assert.deepEqual([changes?.added, changes?.modified], [["b.txt", "ran"], ["a.txt"]]);
+});
 
 for (const [what, first] of [
   ["its very first call", bash(FAR)],
   ["its very first reply, behind a job", { calls: [...(job(COUNTING) ?? []), ["bash", { command: FAR }]] }],
 ] as const satisfies readonly (readonly [string, Said])[])
-  test(`a run that parks at ${what} goes on in the same container`, { skip }, async () => {
+  test(`a run that parks at ${what} continues in the same container`, { skip }, async () => {
     await using place = await household();
     const jobs = (first.calls?.length ?? 0) - 1;
     const looks = jobs === 0 ? "true" : COUNTS_ON;
@@ -134,7 +130,7 @@ for (const [what, first] of [
     assert.ok(thawed > 0 && later > thawed, results.at(-2));
   });
 
-test("a run may wait more than once in the same box", { skip }, async () => {
+test("a run may wait several times in the same box", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([BEGIN, bash(FAR), bash(FAR), AFTER[0] ?? FINE, FINE]);
   const session = sessionOf(await park(place, model));
@@ -152,7 +148,7 @@ test("a run may wait more than once in the same box", { skip }, async () => {
 
 for (const isolation of ["overlay", "copy"] as const)
   test(
-    `a run with ${isolation} is parked too, and applied when it is over`,
+    `a run with ${isolation} can be parked too, and is applied when it is over`,
     { skip: noOverlay },
     async () => {
       await using place = await household({ "a.txt": "a\n", "gone/b.txt": "b\n" });

@@ -7,7 +7,7 @@ import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./park
 import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 
-test("once is for that one call: the same question parks again", { skip }, async () => {
+test("--once applies to a single call: the same question parks again", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -19,7 +19,7 @@ test("once is for that one call: the same question parks again", { skip }, async
   assertValid(model.asked());
 });
 
-test("two questions of one reply park one after the other", { skip }, async () => {
+test("two questions in one reply park one after the other", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR, `${FAR}; echo b > b`, "echo c > c"), FINE]);
   const session = sessionOf(await park(place, model));
@@ -32,7 +32,7 @@ test("two questions of one reply park one after the other", { skip }, async () =
   assert.equal(model.asked().length, 2);
 });
 
-test("--session answers the same for the rest of the session, and for no other", { skip }, async () => {
+test("--session answers identical questions for the rest of that session only", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), bash(FAR), FINE, bash(FAR), FINE, bash(FAR)]);
   const session = sessionOf(await park(place, model));
@@ -46,7 +46,7 @@ test("--session answers the same for the rest of the session, and for no other",
   assert.deepEqual(endOf(await park(place, model)), PARKED);
 });
 
-test("--always writes a rule of the user, and no session asks any more", { skip }, async () => {
+test("--always writes a rule of the user, and no session asks again", { skip }, async () => {
   await using place = await household();
   const far = "curl -sS -m 5 http://example.com/x";
   await using model = await startModel([bash(far), FINE, bash(far), FINE]);
@@ -61,33 +61,41 @@ test("--always writes a rule of the user, and no session asks any more", { skip 
   assert.deepEqual(endOf(other), DONE, other.stderr);
 });
 
-test("--always says why there can be no rule, and is a yes for the session then", { skip }, async () => {
-  await using place = await household();
-  const odd = 'curl -sS -m 5 "http://example.com/$(date +%s)"; echo ran >> ran';
-  await using model = await startModel([bash(odd), bash(odd), FINE]);
-  const session = sessionOf(await park(place, model));
-  const more = await approve(place, session, ["--always", "--quiet"]);
-  assert.equal(more.code, 0, more.stderr);
-  assert.match(more.stderr, /no rule was written: .*this session/);
-  assert.equal(await place.read("work/ran"), "ran\nran\n");
-  assert.equal(existsSync(place.at(".config/harness/policy.toml")), false);
-});
+test(
+  "--always explains why no rule is possible, and then counts as a yes for the session",
+  { skip },
+  async () => {
+    await using place = await household();
+    const odd = 'curl -sS -m 5 "http://example.com/$(date +%s)"; echo ran >> ran';
+    await using model = await startModel([bash(odd), bash(odd), FINE]);
+    const session = sessionOf(await park(place, model));
+    const more = await approve(place, session, ["--always", "--quiet"]);
+    assert.equal(more.code, 0, more.stderr);
+    assert.match(more.stderr, /no rule was written: .*this session/);
+    assert.equal(await place.read("work/ran"), "ran\nran\n");
+    assert.equal(existsSync(place.at(".config/harness/policy.toml")), false);
+  },
+);
 
-test("going on otherwise gives up what waited, and approve has nothing left", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("echo one > one", FAR, "echo c > c"), FINE]);
-  const session = sessionOf(await park(place, model));
-  const more = await harness(place, ["run", "--continue", ...model.flags, "leave that"]);
-  assert.equal(more.code, 0, more.stderr);
-  assertValid(model.asked());
-  const [, far, last] = resultsIn(model.asked()[1]);
-  assert.deepEqual([far, last], Array(2).fill("not run: parked and never approved"));
-  const late = await approve(place, session, ["--once"]);
-  assert.deepEqual([late.code, late.stdout, existsSync(place.at("work/ran"))], [2, "", false]);
-  assert.match(late.stderr, /waits for approval/);
-});
+test(
+  "continuing with another prompt gives up the waiting call, and approve has nothing left",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("echo one > one", FAR, "echo c > c"), FINE]);
+    const session = sessionOf(await park(place, model));
+    const more = await harness(place, ["run", "--continue", ...model.flags, "leave that"]);
+    assert.equal(more.code, 0, more.stderr);
+    assertValid(model.asked());
+    const [, far, last] = resultsIn(model.asked()[1]);
+    assert.deepEqual([far, last], Array(2).fill("not run: parked and never approved"));
+    const late = await approve(place, session, ["--once"]);
+    assert.deepEqual([late.code, late.stdout, existsSync(place.at("work/ran"))], [2, "", false]);
+    assert.match(late.stderr, /waits for approval/);
+  },
+);
 
-test("a fork gives the question up for itself only", { skip }, async () => {
+test("a fork gives up the question only for itself", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -99,7 +107,7 @@ test("a fork gives the question up for itself only", { skip }, async () => {
   assertValid(model.asked());
 });
 
-test("undo takes back what was done before the question and behind it", { skip }, async () => {
+test("undo takes back changes from before and after the question", { skip }, async () => {
   await using place = await household({ "a.txt": "old\n" });
   await using model = await startModel([bash("echo one > one", FAR, "echo new > a.txt"), FINE]);
   const session = sessionOf(await park(place, model));
@@ -116,20 +124,16 @@ test("undo takes back what was done before the question and behind it", { skip }
   assert.equal(replayed.stderr.includes("internal error"), false, replayed.stderr);
 });
 
-test(
-  "what is taken back while it waits is told to the model with the call that waited",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel([bash("echo one > one", FAR), FINE]);
-    const session = sessionOf(await park(place, model));
-    const undone = await harness(place, ["undo", session]);
-    assert.equal(undone.code, 0, undone.stderr);
-    assert.equal((await approve(place, session, ["--once"])).code, 0);
-    const [, far = ""] = resultsIn(model.asked()[1]);
-    assert.match(
-      far,
-      /The box has waited[^]*Undone \(step \d+\): the person has taken back what you changed in "one"/,
-    );
-  },
-);
+test("changes undone while a call waits are reported to the model with that call", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash("echo one > one", FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  const undone = await harness(place, ["undo", session]);
+  assert.equal(undone.code, 0, undone.stderr);
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
+  const [, far = ""] = resultsIn(model.asked()[1]);
+  assert.match(
+    far,
+    /The box has waited[^]*Undone \(step \d+\): the person has taken back what you changed in "one"/,
+  );
+});

@@ -9,7 +9,7 @@ import { assertValid, resultsIn } from "./run-requests.ts";
 
 const wordsOf = ({ messages }: AskedChat): string => messages[1]?.content ?? "";
 
-test("a subagent's question parks the run, and the subagent goes on where it was", { skip }, async () => {
+test("a subagent's question parks the run, and the subagent continues where it was", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((chat, nth) => {
     if (!wordsOf(chat).includes("CHILD"))
@@ -69,7 +69,7 @@ test("a subagent finds its own jobs again, and not those of its parent", { skip 
 });
 
 test(
-  "of two subagents that ask side by side each is asked about, and none begins anew",
+  "two subagents that ask in parallel are each asked about, and neither starts over",
   { skip },
   async () => {
     await using place = await household();
@@ -96,7 +96,7 @@ test(
   },
 );
 
-test("a subagent whose run goes on otherwise leaves nothing open", { skip }, async () => {
+test("a subagent whose run continues with another prompt leaves nothing open", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((chat, nth) => {
     if (wordsOf(chat).includes("CHILD")) return bash(FAR);

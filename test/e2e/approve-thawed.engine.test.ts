@@ -90,7 +90,7 @@ const TROUBLES: readonly Trouble[] = [
 ];
 
 for (const { what, flags = [], meanwhile, told } of TROUBLES)
-  test(`a box that is ${what} is replaced, which is said, and no question is lost`, { skip }, async () => {
+  test(`a box that is ${what} is replaced with a notice, and no question is lost`, { skip }, async () => {
     await using place = await household();
     await using model = await startModel([bash("echo kept > /tmp/kept"), bash(FAR, "ls /tmp"), FINE]);
     const ran = await park(place, model, flags);
@@ -107,7 +107,7 @@ for (const { what, flags = [], meanwhile, told } of TROUBLES)
     assert.deepEqual([await boxesFor(place), await parkingsOf(place)], [[], []]);
   });
 
-test("no word in a file has another container touched", { skip }, async () => {
+test("a forged parking file cannot make another container be touched", { skip }, async () => {
   await using place = await household();
   await using other = await household();
   await using model = await startModel([bash("true"), bash(FAR), FINE]);
@@ -126,7 +126,7 @@ test("no word in a file has another container touched", { skip }, async () => {
   assert.deepEqual([(await approve(other, apart, ["--once"])).stderr.includes("cannot be resumed")], [false]);
 });
 
-test("with --park-timeout 0 no box is kept, and nothing is missed", { skip }, async () => {
+test("with --park-timeout 0 no box is kept, and nothing is reported as missing", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("true"), bash(FAR), FINE]);
   const ran = await park(place, model, ["--park-timeout", "0"]);
@@ -137,7 +137,7 @@ test("with --park-timeout 0 no box is kept, and nothing is missed", { skip }, as
 
 for (const isolation of ["overlay", "copy"] as const)
   test(
-    `what a run with ${isolation} changed is there without its box, too`,
+    `the changes of a run with ${isolation} are kept without its box too`,
     { skip: noOverlay },
     async () => {
       await using place = await household({ "a.txt": "a\n" });
@@ -157,7 +157,7 @@ for (const isolation of ["overlay", "copy"] as const)
 
 // Readers share the workspace's lock: there the box itself is what only one can have.
 for (const mode of ["workspace-write", "read-only"])
-  test(`of two that approve at once one goes on in the box that waited: ${mode}`, { skip }, async () => {
+  test(`of two approvals at once one continues in the box that waited: ${mode}`, { skip }, async () => {
     await using place = await household();
     await using model = await startModel([bash("ls"), bash("curl -sS -m 5 http://example.com/x"), FINE]);
     const session = sessionOf(await park(place, model, ["--mode", mode]));
@@ -174,7 +174,7 @@ for (const mode of ["workspace-write", "read-only"])
     assert.equal(model.asked().length, 3);
   });
 
-test("ls, doctor and rm know a box that waits; the session goes on without it", { skip }, async () => {
+test("ls, doctor and rm know a waiting box, and the session continues without it", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("true"), bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -197,7 +197,7 @@ test("ls, doctor and rm know a box that waits; the session goes on without it", 
   assert.deepEqual([more.code, /it was removed/.test(more.stderr)], [0, true], more.stderr);
 });
 
-test("going on otherwise, or removing the session, removes the box that waits", { skip }, async () => {
+test("continuing with another prompt or removing the session removes the waiting box", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("true"), bash(FAR), FINE, bash("true"), bash(FAR), FINE]);
   sessionOf(await park(place, model));
@@ -218,7 +218,7 @@ test("going on otherwise, or removing the session, removes the box that waits", 
   assert.deepEqual([await boxesFor(place), await parkingsOf(place)], [[], []]);
 });
 
-test("a box that is thawed and that nobody takes up ends itself", { skip }, async () => {
+test("a thawed box that nobody takes up ends by itself", { skip }, async () => {
   await using place = await household();
   const spin = "for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; wait";
   await using model = await startModel([

@@ -28,25 +28,29 @@ function inStore(place: Scratch, sql: string): void {
   }
 }
 
-test("without a flag and a terminal, and for ids that do not wait, it ends with 2", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("true"), FINE, bash(FAR), FINE]);
-  const none = await approve(place, "nosuch", ["--once"]);
-  assert.deepEqual([none.code, none.stdout], [2, ""]);
-  assert.match(none.stderr, /no session has this id[^]*next: harness sessions list/);
-  const over = await approve(place, sessionOf(await park(place, model)), ["--once"]);
-  assert.equal(over.code, 2);
-  assert.match(over.stderr, /error: nothing in \S+ waits for approval[^]*next: harness sessions show/);
-  const session = sessionOf(await park(place, model));
-  const mute = await approve(place, session, []);
-  assert.equal(mute.code, 2);
-  assert.match(mute.stderr, /no terminal[^]*next: harness approve \w+ --once/);
-  assert.equal((await approve(place, session, ["--once", "--deny"])).code, 2);
-  assert.equal((await approve(place, session, ["--once"])).code, 0);
-});
+test(
+  "without a flag and a terminal, or for an id that does not wait, approve ends with 2",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("true"), FINE, bash(FAR), FINE]);
+    const none = await approve(place, "nosuch", ["--once"]);
+    assert.deepEqual([none.code, none.stdout], [2, ""]);
+    assert.match(none.stderr, /no session has this id[^]*next: harness sessions list/);
+    const over = await approve(place, sessionOf(await park(place, model)), ["--once"]);
+    assert.equal(over.code, 2);
+    assert.match(over.stderr, /error: nothing in \S+ waits for approval[^]*next: harness sessions show/);
+    const session = sessionOf(await park(place, model));
+    const mute = await approve(place, session, []);
+    assert.equal(mute.code, 2);
+    assert.match(mute.stderr, /no terminal[^]*next: harness approve \w+ --once/);
+    assert.equal((await approve(place, session, ["--once", "--deny"])).code, 2);
+    assert.equal((await approve(place, session, ["--once"])).code, 0);
+  },
+);
 
 test(
-  "what another version has parked is not touched, and can be gone on with otherwise",
+  "a question parked by another version is left alone, and the session can continue with another prompt",
   { skip },
   async () => {
     await using place = await household();
@@ -70,7 +74,7 @@ test(
   },
 );
 
-test("a kill between the question and the end of the run loses nothing of it", { skip }, async () => {
+test("a kill between the question and the end of the run loses nothing", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -86,28 +90,24 @@ test("a kill between the question and the end of the run loses nothing of it", {
   assert.equal(await place.read("work/ran"), "ran\n");
 });
 
-test(
-  "a kill while the run goes on leaves a session that can be resumed, and nothing that waits",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
-    const session = sessionOf(await park(place, model));
-    const killed = await approve(place, session, ["--once"], {
-      whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
-    });
-    assert.equal(killed.code, null);
-    assert.equal((await approve(place, session, ["--once"])).code, 2);
-    const more = await harness(place, ["run", "--continue", ...model.flags, "and now?"]);
-    assert.equal(more.code, 0, more.stderr);
-    assertValid(model.asked());
-    const [far, slept] = resultsIn(model.asked()[1]);
-    assert.match(far ?? "", /curl/);
-    assert.match(slept ?? "", /interrupted/);
-  },
-);
+test("a kill while the run continues leaves a resumable session with nothing waiting", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
+  const session = sessionOf(await park(place, model));
+  const killed = await approve(place, session, ["--once"], {
+    whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
+  });
+  assert.equal(killed.code, null);
+  assert.equal((await approve(place, session, ["--once"])).code, 2);
+  const more = await harness(place, ["run", "--continue", ...model.flags, "and now?"]);
+  assert.equal(more.code, 0, more.stderr);
+  assertValid(model.asked());
+  const [far, slept] = resultsIn(model.asked()[1]);
+  assert.match(far ?? "", /curl/);
+  assert.match(slept ?? "", /interrupted/);
+});
 
-test("of two that approve at once one goes on, and the call runs once", { skip }, async () => {
+test("of two approvals at once one continues, and the call runs once", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -118,7 +118,7 @@ test("of two that approve at once one goes on, and the call runs once", { skip }
   assert.deepEqual([await place.read("work/ran"), model.asked().length], ["ran\n", 2]);
 });
 
-test("an answer is not used up where there is no box", { skip }, async () => {
+test("an answer is not used up when no box can be started", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -127,34 +127,30 @@ test("an answer is not used up where there is no box", { skip }, async () => {
   assert.equal((await approve(place, session, ["--once"])).code, 0);
 });
 
-test(
-  "files that have changed meanwhile are seen as they are; a folder that is gone ends with 2",
-  { skip },
-  async () => {
-    await using place = await household({ "a.txt": "old\n" });
-    const edit = ["edit_file", { path: "a.txt", old: "old", new: "new" }] as const;
-    const calls = [
-      ["read_file", { path: "a.txt" }],
-      ["bash", { command: FAR }],
-      edit,
-      ["bash", { command: "cat a.txt" }],
-    ] as const;
-    await using model = await startModel([{ calls }, FINE]);
-    const session = sessionOf(await park(place, model));
-    await place.write("work/a.txt", "mine\n");
-    await rename(place.at("work"), place.at("moved"));
-    const gone = await approve(place, session, ["--once"], { cwd: place.path });
-    assert.equal(gone.code, 2, gone.stderr);
-    await rename(place.at("moved"), place.at("work"));
-    assert.equal((await approve(place, session, ["--once"])).code, 0);
-    const [, , edited, seen] = resultsIn(model.asked()[1]);
-    assert.match(seen ?? "", /^mine/);
-    assert.doesNotMatch(edited ?? "", /^edited/i);
-    assert.equal(await place.read("work/a.txt"), "mine\n");
-  },
-);
+test("files changed meanwhile are seen as they are, and a missing folder ends with 2", { skip }, async () => {
+  await using place = await household({ "a.txt": "old\n" });
+  const edit = ["edit_file", { path: "a.txt", old: "old", new: "new" }] as const;
+  const calls = [
+    ["read_file", { path: "a.txt" }],
+    ["bash", { command: FAR }],
+    edit,
+    ["bash", { command: "cat a.txt" }],
+  ] as const;
+  await using model = await startModel([{ calls }, FINE]);
+  const session = sessionOf(await park(place, model));
+  await place.write("work/a.txt", "mine\n");
+  await rename(place.at("work"), place.at("moved"));
+  const gone = await approve(place, session, ["--once"], { cwd: place.path });
+  assert.equal(gone.code, 2, gone.stderr);
+  await rename(place.at("moved"), place.at("work"));
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
+  const [, , edited, seen] = resultsIn(model.asked()[1]);
+  assert.match(seen ?? "", /^mine/);
+  assert.doesNotMatch(edited ?? "", /^edited/i);
+  assert.equal(await place.read("work/a.txt"), "mine\n");
+});
 
-test("a rule that came meanwhile counts: what is denied by now does not run", { skip }, async () => {
+test("a rule added meanwhile applies: a call that is denied now does not run", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -185,23 +181,27 @@ test("on a terminal the question is shown and answered there", { skip: skip || n
   assert.equal(await place.read("work/ran"), "ran\n");
 });
 
-test("an edited command that asks, too, is asked about at once", { skip: skip || noTerminal }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash(FAR), FINE]);
-  const session = sessionOf(await park(place, model));
-  await using terminal = onTerminal(place, ["approve", session]);
-  await terminal.until(/run it\? \[y\/N\]/);
-  terminal.type("e\r");
-  await terminal.until(/edit> curl -sS/);
-  terminal.type(" ; echo more > more\r");
-  assert.match(await terminal.until(/run it\? \[y\/N\]/), /echo more > more/);
-  terminal.type("y\r");
-  assert.equal(await terminal.ended, 0, terminal.screen());
-  assert.equal(await place.read("work/more"), "more\n");
-  assert.match(resultsIn(model.asked()[1])[0] ?? "", /the user replaced the arguments/);
-});
+test(
+  "an edited command that requires confirmation is asked about at once",
+  { skip: skip || noTerminal },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash(FAR), FINE]);
+    const session = sessionOf(await park(place, model));
+    await using terminal = onTerminal(place, ["approve", session]);
+    await terminal.until(/run it\? \[y\/N\]/);
+    terminal.type("e\r");
+    await terminal.until(/edit> curl -sS/);
+    terminal.type(" ; echo more > more\r");
+    assert.match(await terminal.until(/run it\? \[y\/N\]/), /echo more > more/);
+    terminal.type("y\r");
+    assert.equal(await terminal.ended, 0, terminal.screen());
+    assert.equal(await place.read("work/more"), "more\n");
+    assert.match(resultsIn(model.asked()[1])[0] ?? "", /the user replaced the arguments/);
+  },
+);
 
-test("interrupted before there is a box, nothing was said and it still waits", { skip }, async () => {
+test("interrupted before there is a box, no answer is given and the call still waits", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -216,7 +216,7 @@ test("interrupted before there is a box, nothing was said and it still waits", {
   assert.equal((await approve(place, session, ["--once"])).code, 0);
 });
 
-test("a cancelled rest is taken back as a turn is", { skip }, async () => {
+test("cancelling the rest of a turn takes it back like a whole turn", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
   const session = sessionOf(await park(place, model));

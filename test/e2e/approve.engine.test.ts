@@ -7,7 +7,7 @@ import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./park
 import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 
-test("a question stops the run there, and approve goes on with the rest of the reply", { skip }, async () => {
+test("a question stops the run, and approve continues with the rest of the reply", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR, "echo three > three"), FINE]);
   const ran = await park(place, model);
@@ -31,7 +31,7 @@ test("a question stops the run there, and approve goes on with the rest of the r
   assert.match(three, /The box has waited/);
 });
 
-test("people are told the question and the next thing to type", { skip }, async () => {
+test("the output shows the question and the next command to type", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const ran = await harness(place, ["run", "--on-ask", "park", ...model.flags, "do it"]);
@@ -41,14 +41,14 @@ test("people are told the question and the next thing to type", { skip }, async 
   assert.match(ran.stderr, /\(exit 7\)/);
 });
 
-test("what is contained runs as it does without parking", { skip }, async () => {
+test("a contained call runs as it does without parking", { skip }, async () => {
   await using place = await household({ "task.sh": "touch made\n" });
   await using model = await startModel([bash("bash ./task.sh"), FINE]);
   const ran = await park(place, model);
   assert.deepEqual([...endOf(ran), existsSync(place.at("work/made"))], [...DONE, true], ran.stderr);
 });
 
-test("--deny tells the model that the user said no, and a refusal is left", { skip }, async () => {
+test("--deny tells the model that the user said no, and the run ends as refused", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -63,20 +63,24 @@ test("--deny tells the model that the user said no, and a refusal is left", { sk
   assertValid(model.asked());
 });
 
-test("--because tells the model why with the no, and goes with nothing else", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("echo one > one", FAR), FINE]);
-  const session = sessionOf(await park(place, model));
-  const words = ["--because", "use the mirror in vendor"];
-  for (const wrong of [words, ["--once", ...words], ["--deny", "--because", " "]])
-    assert.equal((await approve(place, session, wrong)).code, 2);
-  const more = await approve(place, session, ["--deny", ...words, "--json"]);
-  assert.deepEqual(endOf(more), [4, 4, "refused"], more.stderr);
-  assert.match(resultsIn(model.asked()[1])[1] ?? "", /use the mirror in vendor/);
-});
+test(
+  "--because tells the model the reason of the no, and cannot be combined otherwise",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("echo one > one", FAR), FINE]);
+    const session = sessionOf(await park(place, model));
+    const words = ["--because", "use the mirror in vendor"];
+    for (const wrong of [words, ["--once", ...words], ["--deny", "--because", " "]])
+      assert.equal((await approve(place, session, wrong)).code, 2);
+    const more = await approve(place, session, ["--deny", ...words, "--json"]);
+    assert.deepEqual(endOf(more), [4, 4, "refused"], more.stderr);
+    assert.match(resultsIn(model.asked()[1])[1] ?? "", /use the mirror in vendor/);
+  },
+);
 
 test(
-  "--edit runs another command in its place, tells the model, and parks where that asks too",
+  "--edit runs another command instead, tells the model, and parks if that one must be confirmed too",
   { skip },
   async () => {
     await using place = await household();
@@ -106,7 +110,7 @@ test(
   },
 );
 
-test("a yes to an edited command that waits runs that one, and a no runs none", { skip }, async () => {
+test("a yes to a waiting edited command runs that one, and a no runs neither", { skip }, async () => {
   for (const [flag, ran] of [
     ["--once", true],
     ["--deny", false],
@@ -124,7 +128,7 @@ test("a yes to an edited command that waits runs that one, and a no runs none", 
   }
 });
 
-test("--json has the events of the rest, whose figures are those of the whole run", { skip }, async () => {
+test("--json has the events of the rest, with totals of the whole run", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([
     { ...bash("echo one > one"), tokens: [100, 10] },
@@ -149,7 +153,7 @@ test("--json has the events of the rest, whose figures are those of the whole ru
   assert.deepEqual([end.turns, end.tool_calls, end.usage.prompt_tokens, end.answer], [3, 2, 600, FINE.text]);
 });
 
-test("the audit says who answered, how and when, and holds", { skip }, async () => {
+test("the audit records who answered, how and when, and verifies", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -166,7 +170,7 @@ test("the audit says who answered, how and when, and holds", { skip }, async () 
   assert.equal(verified.code, 0, verified.stdout + verified.stderr);
 });
 
-test("the run's limits and schema go on with it", { skip }, async () => {
+test("the run's limits and schema continue to apply", { skip }, async () => {
   await using place = await household({ "schema.json": '{"type":"object","required":["n"]}' });
   await using model = await startModel([bash(FAR), FINE, { text: '{"n":1}' }]);
   const flags = ["--output-schema", "schema.json", "--max-turns", "3"];

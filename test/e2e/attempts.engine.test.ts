@@ -95,7 +95,7 @@ const BENT = ["echo true >test/a.test.sh; echo more >>a"];
 
 for (const flags of [["--check", "npm test"], []])
   test(
-    `a candidate whose check was bent is not taken, the check ${flags.length === 0 ? "found" : "named"}`,
+    `a candidate that tampered with its check is not taken, the check ${flags.length === 0 ? "found" : "named"}`,
     { skip: noOverlay },
     async () => {
       await using place = await household(PROJECT);
@@ -118,7 +118,7 @@ for (const flags of [["--check", "npm test"], []])
   );
 
 test(
-  "wrong, then right: the second is applied and undone, the first stays with its session, the third is not begun",
+  "after a wrong and a right candidate the second is applied and can be undone, the first keeps its session, and the third does not start",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -155,7 +155,7 @@ const CHECK = ["--check", "grep -q right a || { echo no right in a; exit 3; }"];
 const UNPROVED = ["echo wrong >>a; echo wrong >b"];
 
 test(
-  "what the check fails is not applied, whatever its model says; what it passes is",
+  "a candidate that fails the check is not applied, whatever its model says, and one that passes is",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -180,7 +180,7 @@ test(
 );
 
 test(
-  "each line tells its candidate, and there is one end of the whole run",
+  "each event names its candidate, and there is one end of the whole run",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -206,59 +206,67 @@ test(
   },
 );
 
-test("none is right: 1, the folder is as it was, and each is told", { skip: noOverlay }, async () => {
-  await using place = await household({ a: "1\n" });
-  const before = pictureOf(place.at("work"));
-  await using model = await candidatesModel([WRONG, LOOKED, WRONG]);
-  const ran = await harness(place, ["run", "--attempts", "3", ...model.flags, "mend it"]);
-  assert.deepEqual([ran.code, ran.stdout, pictureOf(place.at("work"))], [1, "", before], ran.stderr);
-  const rows = [...ran.stderr.matchAll(/^(?:tried)? +(\d) {2}(\w{12}) {2}(\w+) \(exit (\d)\)$/gm)];
-  assert.deepEqual(
-    rows.map(([, nth, , status, code]) => [nth, status, code]),
-    [
-      ["1", "refused", "4"],
-      ["2", "done", "0"],
-      ["3", "refused", "4"],
-    ],
-    ran.stderr,
-  );
-  assert.match(ran.stderr, /^✗ 1 of 3 {2}\w{12} /m);
-  assert.match(ran.stderr, /None of 3 candidates .*the folder is unchanged/s);
-  assert.match(ran.stderr, /Refused: bash cat ~\/\.ssh\/id_rsa/);
-});
+test(
+  "without a right candidate the run ends with 1, the folder is unchanged, and each is reported",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    const before = pictureOf(place.at("work"));
+    await using model = await candidatesModel([WRONG, LOOKED, WRONG]);
+    const ran = await harness(place, ["run", "--attempts", "3", ...model.flags, "mend it"]);
+    assert.deepEqual([ran.code, ran.stdout, pictureOf(place.at("work"))], [1, "", before], ran.stderr);
+    const rows = [...ran.stderr.matchAll(/^(?:tried)? +(\d) {2}(\w{12}) {2}(\w+) \(exit (\d)\)$/gm)];
+    assert.deepEqual(
+      rows.map(([, nth, , status, code]) => [nth, status, code]),
+      [
+        ["1", "refused", "4"],
+        ["2", "done", "0"],
+        ["3", "refused", "4"],
+      ],
+      ran.stderr,
+    );
+    assert.match(ran.stderr, /^✗ 1 of 3 {2}\w{12} /m);
+    assert.match(ran.stderr, /None of 3 candidates .*the folder is unchanged/s);
+    assert.match(ran.stderr, /Refused: bash cat ~\/\.ssh\/id_rsa/);
+  },
+);
 
-test("side by side, the first that is done ends the others, which say so", { skip: noOverlay }, async () => {
-  await using place = await household({ a: "1\n" });
-  // The one that is done waits for both of the others to be at it.
-  const [one, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const slow = (): string => (one.resolve(), "echo slow >c; sleep 60");
-  const hangs = (): string => (other.resolve(), HANGS);
-  const right = (): Promise<string> =>
-    Promise.all([one.promise, other.promise]).then(() => "sleep 1; echo right >>a");
-  const ran = await attempts(place, {
-    does: [[slow], [right], [hangs]],
-    flags: ["--jobs", "3"],
-  });
-  assert.equal(ran.code, 0, ran.stderr);
-  // Which of them was asked first is not settled.
-  const told = finishedOf(ran).attempts ?? [];
-  assert.deepEqual(
-    told.map(({ exit_code }) => exit_code).toSorted((a, b) => a - b),
-    [0, 130, 130],
-  );
-  for (const { reason, applied } of told)
-    if (!applied) assert.match(reason, /another candidate finished first/i);
-  assert.equal(await place.read("work/a"), "1\nright\n");
-  assert.equal(existsSync(place.at("work/c")), false);
-  const kept = told.filter(({ applied }) => !applied).map(({ session }) => session);
-  assert.deepEqual(await boxesOver(place.at("work")), []);
-  for (const session of await readdir(layersFolder(place))) assert.ok(kept.includes(session));
-  for (const session of kept) {
-    const removed = await harness(place, ["sessions", "rm", session]);
-    assert.equal(removed.code, 0, removed.stderr);
-  }
-  await assertLeft(place, []);
-});
+test(
+  "of parallel candidates the first that is done ends the others, which report it",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    // The one that is done waits for both of the others to be at it.
+    const [one, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = (): string => (one.resolve(), "echo slow >c; sleep 60");
+    const hangs = (): string => (other.resolve(), HANGS);
+    const right = (): Promise<string> =>
+      Promise.all([one.promise, other.promise]).then(() => "sleep 1; echo right >>a");
+    const ran = await attempts(place, {
+      does: [[slow], [right], [hangs]],
+      flags: ["--jobs", "3"],
+    });
+    assert.equal(ran.code, 0, ran.stderr);
+    // Which of them was asked first is not settled.
+    const told = finishedOf(ran).attempts ?? [];
+    assert.deepEqual(
+      told.map(({ exit_code }) => exit_code).toSorted((a, b) => a - b),
+      [0, 130, 130],
+    );
+    for (const { reason, applied } of told)
+      if (!applied) assert.match(reason, /another candidate finished first/i);
+    assert.equal(await place.read("work/a"), "1\nright\n");
+    assert.equal(existsSync(place.at("work/c")), false);
+    const kept = told.filter(({ applied }) => !applied).map(({ session }) => session);
+    assert.deepEqual(await boxesOver(place.at("work")), []);
+    for (const session of await readdir(layersFolder(place))) assert.ok(kept.includes(session));
+    for (const session of kept) {
+      const removed = await harness(place, ["sessions", "rm", session]);
+      assert.equal(removed.code, 0, removed.stderr);
+    }
+    await assertLeft(place, []);
+  },
+);
 
 for (const [what, user, code] of [
   ["the same line", "mine\n", 1],
@@ -284,7 +292,7 @@ for (const [what, user, code] of [
   });
 
 test(
-  "what the host would obey by itself waits for a yes, and nothing else is moved",
+  "files that the host executes wait for a yes, and nothing else is moved",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -310,7 +318,7 @@ async function whenInLayer(place: Scratch, file: string): Promise<void> {
 
 for (const jobs of ["1", "3"])
   test(
-    `Ctrl-C ends all of ${jobs} at once with 130, and the folder is as it was`,
+    `Ctrl-C ends all of ${jobs} at once with 130, and the folder is unchanged`,
     { skip: noOverlay },
     async () => {
       await using place = await household({ a: "1\n" });
@@ -333,7 +341,7 @@ for (const jobs of ["1", "3"])
   );
 
 test(
-  "killed while it applies: the next command finishes it, and undo takes all of it back",
+  "when applying is killed, the next command finishes it, and undo takes everything back",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -353,29 +361,36 @@ test(
   },
 );
 
-test("a limit bounds all of them together, turns each by itself", { skip: noOverlay }, async () => {
-  await using place = await household({ a: "1\n" });
-  const turns = await attempts(place, {
-    does: [["echo 1", "echo 2", "echo 3"], ["echo right >>a"]],
-    flags: ["--max-turns", "2"],
-  });
-  assert.deepEqual(
-    [turns.code, toldOf(turns).map(([status]) => status)],
-    [0, ["budget", "done"]],
-    turns.stderr,
-  );
-  // Each request is 110 tokens.
-  const tokens = await attempts(place, { does: [WRONG, WRONG], flags: ["--max-tokens", "440"] });
-  assert.equal(tokens.code, 1, tokens.stderr);
-  assert.deepEqual(toldOf(tokens), [
-    ["refused", 4, false],
-    ["budget", 3, false],
-  ]);
-  assert.match(finishedOf(tokens).reason, /candidates started \(\d of 3\) .*limit of 440 tokens is used up/);
-});
+test(
+  "limits apply to all candidates together, except turns, which apply to each",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    const turns = await attempts(place, {
+      does: [["echo 1", "echo 2", "echo 3"], ["echo right >>a"]],
+      flags: ["--max-turns", "2"],
+    });
+    assert.deepEqual(
+      [turns.code, toldOf(turns).map(([status]) => status)],
+      [0, ["budget", "done"]],
+      turns.stderr,
+    );
+    // Each request is 110 tokens.
+    const tokens = await attempts(place, { does: [WRONG, WRONG], flags: ["--max-tokens", "440"] });
+    assert.equal(tokens.code, 1, tokens.stderr);
+    assert.deepEqual(toldOf(tokens), [
+      ["refused", 4, false],
+      ["budget", 3, false],
+    ]);
+    assert.match(
+      finishedOf(tokens).reason,
+      /candidates started \(\d of 3\) .*limit of 440 tokens is used up/,
+    );
+  },
+);
 
 test(
-  "without a model or a box nothing is tried again, and the exit code says why",
+  "without a model or a box nothing is retried, and the exit code says why",
   { skip: noOverlay },
   async () => {
     await using place = await household({ a: "1\n" });
@@ -385,21 +400,25 @@ test(
   },
 );
 
-test("the setting is for what wants a change; a copy does as a layer does", { skip: noOverlay }, async () => {
-  await using place = await household({ a: "1\n" });
-  await place.write(".config/harness/config.json", '{"attempts": 2, "isolation": "copy"}');
-  await using model = await candidatesModel([LOOKED, RIGHT]);
-  const run = ["run", "--json", ...model.flags];
-  const ran = await harness(place, [...run, "mend it"]);
-  assert.deepEqual(
-    [ran.code, toldOf(ran).length, await place.read("work/a")],
-    [0, 2, "1\nright\n"],
-    ran.stderr,
-  );
-  await assertLeft(place, []);
-  const asked = await harness(place, [...run, "what does sum.js do?"]);
-  assert.deepEqual([asked.code, finishedOf(asked).attempts], [0, undefined], asked.stderr);
-  const goesOn = await harness(place, [...run, "--continue", "and now?"]);
-  assert.equal(finishedOf(goesOn).attempts, undefined);
-  assert.match(goesOn.stderr, /one attempt, not 2/);
-});
+test(
+  "the setting applies to change requests, and works with a copy as with a layer",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    await place.write(".config/harness/config.json", '{"attempts": 2, "isolation": "copy"}');
+    await using model = await candidatesModel([LOOKED, RIGHT]);
+    const run = ["run", "--json", ...model.flags];
+    const ran = await harness(place, [...run, "mend it"]);
+    assert.deepEqual(
+      [ran.code, toldOf(ran).length, await place.read("work/a")],
+      [0, 2, "1\nright\n"],
+      ran.stderr,
+    );
+    await assertLeft(place, []);
+    const asked = await harness(place, [...run, "what does sum.js do?"]);
+    assert.deepEqual([asked.code, finishedOf(asked).attempts], [0, undefined], asked.stderr);
+    const goesOn = await harness(place, [...run, "--continue", "and now?"]);
+    assert.equal(finishedOf(goesOn).attempts, undefined);
+    assert.match(goesOn.stderr, /one attempt, not 2/);
+  },
+);

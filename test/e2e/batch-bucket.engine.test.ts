@@ -19,7 +19,7 @@ import { harness, startModel } from "./run-command.ts";
 const { results_claim: _, ...WITHOUT_CLAIM } = KUBERNETES;
 
 test(
-  "the loop of a row keeps it in a bucket, and on another machine its session is listed, told and played from there",
+  "a row's loop stores its session in a bucket, and another machine can list, show and replay it from there",
   { skip },
   async () => {
     await using place = await household({}, AWAY);
@@ -86,7 +86,7 @@ test(
   },
 );
 
-test("the run of a row has the environment of its loop without the keys of the bucket", async () => {
+test("the run of a row gets its loop's environment without the bucket's keys", async () => {
   await using place = await household({ "notes.txt": "one\n" });
   await using bucket = await startBucket();
   const host = hostFrom({ PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...bucket.env });

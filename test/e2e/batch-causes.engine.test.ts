@@ -8,46 +8,54 @@ import { skip } from "../fixtures/engine.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
 import { harness, startModel } from "./run-command.ts";
 
-test("what a row ends with is told by its cause, and none of these is tried again", { skip }, async () => {
-  await using place = await folders("a", "b", "c", "d");
-  await using model = await startModel(replies);
-  const tasks = await place.write(
-    "tasks.jsonl",
-    rowsText([
-      { dir: place.at("a"), prompt: "Change the notes. do: cat ~/.ssh/id_rsa" },
-      { dir: place.at("b"), prompt: "Change the notes. do: echo x >> notes.txt", check: "false" },
-      { dir: place.at("c"), prompt: "Change the notes. do: echo x >> notes.txt", limits: { max_turns: 1 } },
-      { dir: place.at("d"), prompt: "Change the notes. do: echo x >> notes.txt", check: "grep x notes.txt" },
-      { dir: place.at("d/notes.txt"), prompt: "Change the notes. do: true" },
-      { repo: place.at("d"), prompt: "Change the notes. do: true" },
-      { repo: "https://127.0.0.1:9/owner/name", prompt: "Change the notes. do: true" },
-    ]),
-  );
-  const words = ["batch", tasks, "--json", "--jobs", "2", "--out", place.at("out"), "--retries", "3"];
-  const ran = await harness(place, [...words, ...model.flags]);
-  assert.equal(ran.code, 1, ran.stderr);
-  const { rows, whole } = batchOf(ran);
-  assert.deepEqual(
-    rows
-      .toSorted((a, b) => a.row - b.row)
-      .map(({ row, status, exit_code, cause, attempts }) => [row, status, exit_code, cause, attempts]),
-    [
-      [1, "refused", 4, "refused", 0],
-      [2, "failed", 1, "check", 0],
-      [3, "budget", 3, "budget", 0],
-      [4, "done", 0, null, 0],
-      [5, "failed", 2, "dir", 0],
-      [6, "failed", 2, "repo", 0],
-      [7, "failed", 2, "repo", 0],
-    ],
-    JSON.stringify(rows, null, 1),
-  );
-  assert.deepEqual(whole.by_cause, { check: 1, budget: 1, refused: 1, dir: 1, repo: 2 });
-  assert.deepEqual(rows.find(({ row }) => row === 4)?.verified?.exit_code, 0);
-});
+test(
+  "the end of a row is reported with its cause, and permanent ones are not retried",
+  { skip },
+  async () => {
+    await using place = await folders("a", "b", "c", "d");
+    await using model = await startModel(replies);
+    const tasks = await place.write(
+      "tasks.jsonl",
+      rowsText([
+        { dir: place.at("a"), prompt: "Change the notes. do: cat ~/.ssh/id_rsa" },
+        { dir: place.at("b"), prompt: "Change the notes. do: echo x >> notes.txt", check: "false" },
+        { dir: place.at("c"), prompt: "Change the notes. do: echo x >> notes.txt", limits: { max_turns: 1 } },
+        {
+          dir: place.at("d"),
+          prompt: "Change the notes. do: echo x >> notes.txt",
+          check: "grep x notes.txt",
+        },
+        { dir: place.at("d/notes.txt"), prompt: "Change the notes. do: true" },
+        { repo: place.at("d"), prompt: "Change the notes. do: true" },
+        { repo: "https://127.0.0.1:9/owner/name", prompt: "Change the notes. do: true" },
+      ]),
+    );
+    const words = ["batch", tasks, "--json", "--jobs", "2", "--out", place.at("out"), "--retries", "3"];
+    const ran = await harness(place, [...words, ...model.flags]);
+    assert.equal(ran.code, 1, ran.stderr);
+    const { rows, whole } = batchOf(ran);
+    assert.deepEqual(
+      rows
+        .toSorted((a, b) => a.row - b.row)
+        .map(({ row, status, exit_code, cause, attempts }) => [row, status, exit_code, cause, attempts]),
+      [
+        [1, "refused", 4, "refused", 0],
+        [2, "failed", 1, "check", 0],
+        [3, "budget", 3, "budget", 0],
+        [4, "done", 0, null, 0],
+        [5, "failed", 2, "dir", 0],
+        [6, "failed", 2, "repo", 0],
+        [7, "failed", 2, "repo", 0],
+      ],
+      JSON.stringify(rows, null, 1),
+    );
+    assert.deepEqual(whole.by_cause, { check: 1, budget: 1, refused: 1, dir: 1, repo: 2 });
+    assert.deepEqual(rows.find(({ row }) => row === 4)?.verified?.exit_code, 0);
+  },
+);
 
 test(
-  "results that would lie in a folder that a row writes in place are refused, beside an overlay they are not",
+  "an output folder inside a folder that a row writes in place is refused, and one beside an overlay is not",
   { skip },
   async () => {
     await using place = await folders("a");
@@ -78,7 +86,7 @@ test(
   },
 );
 
-test("a row whose model is away is tried again until it is back, and not for ever", { skip }, async () => {
+test("a row whose model is unavailable is retried until it is back, and not forever", { skip }, async () => {
   await using place = await folders("a");
   const tasks = await place.write(
     "tasks.jsonl",
@@ -116,7 +124,7 @@ test("a row whose model is away is tried again until it is back, and not for eve
 });
 
 test(
-  "a spent budget of the whole begins no further row, and --resume goes on with them",
+  "a spent budget of the batch starts no further row, and --resume continues with them",
   { skip },
   async () => {
     await using place = await folders("a", "b", "c");
@@ -145,7 +153,7 @@ test(
 const noMount = process.getuid?.() === 0 ? false : "only root mounts a small disk";
 
 test(
-  "a disk that is full ends the batch with what is whole; with room it goes on",
+  "a full disk ends the batch with complete results, and with room it continues",
   { skip: skip || noMount },
   async () => {
     await using place = await folders("a", "b");
@@ -177,7 +185,7 @@ test(
 );
 
 test(
-  "rows that work in place see what the one before has done; several candidates are one change",
+  "rows that work in place see what earlier ones did, and several candidates make one change",
   { skip },
   async () => {
     await using place = await folders("a", "b");

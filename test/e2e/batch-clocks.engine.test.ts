@@ -11,7 +11,7 @@ import { KUBERNETES, loop, type Looped, printed } from "./row-loop.ts";
 import { startModel } from "./run-command.ts";
 
 test(
-  "--max-time of a batch goes by the API server's clock, whatever each loop's says",
+  "--max-time of a batch uses the API server's clock, whatever each loop's clock shows",
   { skip },
   async () => {
     await using place = await household({}, AWAY);

@@ -29,7 +29,7 @@ const tasksOf = (place: Scratch, count: number): Promise<string> =>
     rowsText(rowsFor(count).map(({ target, prompt }) => ({ repo: target, prompt }))),
   );
 
-test("manifests are printed without a cluster, and without one nothing is begun", async () => {
+test("manifests are printed without a cluster, and without one nothing starts", async () => {
   await using place = await folders();
   await settled(place);
   const tasks = await tasksOf(place, 2);
@@ -48,7 +48,7 @@ test("manifests are printed without a cluster, and without one nothing is begun"
   assert.equal(elsewhere.code, 2, elsewhere.stderr);
 });
 
-test("a batch in a cluster tells its rows as one here does, and --resume finds its Job", async () => {
+test("a batch in a cluster reports its rows as a local one does, and --resume finds its Job", async () => {
   await using place = await folders();
   await settled(place);
   const rows = rowsFor(3);
@@ -110,7 +110,7 @@ async function indexRun(
 }
 
 test(
-  "what a pod runs is its row alone, over the clone that lies there; a pod that is made again tells the same and runs nothing",
+  "a pod runs only its own row on its clone, and a recreated pod reports the same and runs nothing",
   { skip },
   async () => {
     await using place = await folders("tree");
@@ -143,7 +143,7 @@ test(
 );
 
 test(
-  "a pod that is told to end tells that of its row, keeps no result of it, and the next pod runs it",
+  "a terminated pod reports this for its row without a result, and the next pod runs it",
   { skip },
   async () => {
     await using place = await folders("tree");
@@ -172,7 +172,7 @@ test(
 );
 
 test(
-  "a run that is killed while its loop lives is told as that, is kept as no result, and the next pod runs the row",
+  "a run killed while its loop lives is reported as such without a result, and the next pod runs the row",
   { skip },
   async () => {
     await using place = await folders("tree");

@@ -17,7 +17,7 @@ import { startModel } from "./run-command.ts";
 const REPO = "https://git.example/team/shop";
 
 test(
-  "the loop of a row opens its box from what was built for its repository, by its digest, with all that it installed",
+  "a row's loop starts its box from the image built for its repository, by digest, with everything installed",
   { skip },
   async () => {
     await using stub = await stubPlace("none", FILES);

@@ -22,7 +22,7 @@ async function auditIn(results: string): Promise<string> {
 }
 
 test(
-  "a loop grants its box what the batch was granted and nothing else, with the value that its Secret has",
+  "a loop grants its box exactly what the batch was granted, with the value from its Secret",
   { skip },
   async () => {
     const { at, pem, asked } = await service();
@@ -73,7 +73,7 @@ test(
   },
 );
 
-test("of a run that is killed while its loop lives no box is left", { skip }, async () => {
+test("a run killed while its loop lives leaves no box", { skip }, async () => {
   await using place = await household({}, AWAY);
   await place.write("tree/notes.txt", "one\n");
   await giveAway(place.at("tree"));

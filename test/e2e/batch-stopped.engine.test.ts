@@ -63,7 +63,7 @@ function started(
 }
 
 test(
-  "a batch that is killed goes on with what had not ended: nothing twice, nothing lost, nothing left",
+  "a killed batch continues with the unfinished rows: nothing runs twice, is lost or is left behind",
   { skip },
   async () => {
     await using place = await folders("a", "b", "c");
@@ -117,7 +117,7 @@ for (const [signal, code] of [
   ["SIGTERM", 143],
 ] as const)
   test(
-    `${signal} ends running rows in order and the batch with ${code}; a second batch on the folder was refused meanwhile`,
+    `${signal} ends running rows in order and the batch with ${code}, and a second batch on the folder is refused meanwhile`,
     { skip },
     async () => {
       await using place = await folders("a", "b", "c");

@@ -8,7 +8,7 @@ import { batchOf, folders, replies, rowsText } from "./batch.ts";
 import { harness, startModel } from "./run-command.ts";
 
 test(
-  "each row is a run with a patch, a report and an audit, and its folder stays as it is; a folder that is gone costs its row alone",
+  "each row is a run with patch, report and audit that leaves its folder unchanged, and a missing folder fails only its row",
   { skip },
   async () => {
     await using place = await folders("a");
@@ -95,7 +95,7 @@ const spansOf = (out: string, rows: readonly RowResult[]): Promise<readonly Span
 
 for (const jobs of [1, 2, 4])
   test(
-    `--jobs ${jobs}: rows of one folder are run one after the other, others ${jobs > 1 ? "side by side" : "too"}`,
+    `--jobs ${jobs}: rows of one folder run one after the other, others ${jobs > 1 ? "side by side" : "too"}`,
     { skip },
     async () => {
       await using place = await folders("a", "b");
@@ -115,28 +115,24 @@ for (const jobs of [1, 2, 4])
     },
   );
 
-test(
-  "no row is begun before all are read, and nothing is left of a batch that never was",
-  { skip },
-  async () => {
-    await using place = await folders("a");
-    const good = { dir: place.at("a"), prompt: "do: touch made" };
-    const tasks = await place.write("tasks.jsonl", rowsText([good, { ...good, promt: "x" }]));
-    const ran = await harness(place, ["batch", tasks, "--out", place.at("out"), "--provider", "scripted"]);
-    assert.equal(ran.code, 2);
-    assert.match(ran.stderr, /tasks\.jsonl, line 2: unknown key "promt"; did you mean prompt\?/);
-    await assert.rejects(readdir(place.at("out")), { code: "ENOENT" });
-    assert.deepEqual(await readdir(place.at("a")), ["notes.txt"]);
-    const rows = await place.write("good.jsonl", rowsText([good]));
-    const html = ["--html", place.at("no-folder/rows.html")];
-    const paged = await harness(place, ["batch", rows, "--out", place.at("out"), ...html]);
-    assert.equal(paged.code, 2);
-    assert.match(paged.stderr, /rows\.html: cannot be written/);
-    await assert.rejects(readdir(place.at("out")), { code: "ENOENT" });
-  },
-);
+test("no row starts before all are read, and a batch that is refused leaves nothing", { skip }, async () => {
+  await using place = await folders("a");
+  const good = { dir: place.at("a"), prompt: "do: touch made" };
+  const tasks = await place.write("tasks.jsonl", rowsText([good, { ...good, promt: "x" }]));
+  const ran = await harness(place, ["batch", tasks, "--out", place.at("out"), "--provider", "scripted"]);
+  assert.equal(ran.code, 2);
+  assert.match(ran.stderr, /tasks\.jsonl, line 2: unknown key "promt"; did you mean prompt\?/);
+  await assert.rejects(readdir(place.at("out")), { code: "ENOENT" });
+  assert.deepEqual(await readdir(place.at("a")), ["notes.txt"]);
+  const rows = await place.write("good.jsonl", rowsText([good]));
+  const html = ["--html", place.at("no-folder/rows.html")];
+  const paged = await harness(place, ["batch", rows, "--out", place.at("out"), ...html]);
+  assert.equal(paged.code, 2);
+  assert.match(paged.stderr, /rows\.html: cannot be written/);
+  await assert.rejects(readdir(place.at("out")), { code: "ENOENT" });
+});
 
-test("a list of repositories comes from a pipe, and the rows are its own", { skip }, async () => {
+test("a list of repositories may come from a pipe, and becomes the rows", { skip }, async () => {
   await using place = await folders("a");
   const words = ["batch", "--repos", "-", "--prompt", "Look.", "--json", "--out", place.at("out")];
   const input = `# those that are gone\n${place.at("none")}\r\n\n${place.at("a")}\n`;

@@ -42,8 +42,8 @@ async function held(): Promise<Held> {
   };
 }
 
-describe("what reads a bundle reads it from a bucket, too", { concurrency: 2 }, () => {
-  test("each command tells the same of an object as of the file", async () => {
+describe("commands that read a bundle also read it from a bucket", { concurrency: 2 }, () => {
+  test("each command shows the same for an object as for the file", async () => {
     await using one = await held();
     for (const words of [["report"], ["sessions", "show"], ["diff"], ["replay"], ["report", "--verify"]]) {
       const [here, there] = [
@@ -60,7 +60,7 @@ describe("what reads a bundle reads it from a bucket, too", { concurrency: 2 }, 
     }
   });
 
-  test("sessions --bundle lists what lies below a prefix, and one that is none hides no other", async () => {
+  test("sessions --bundle lists the bundles below a prefix, and an invalid one hides no other", async () => {
     await using one = await held();
     const { objects } = one.bucket;
     const [bundle] = [...objects.values()];
@@ -93,7 +93,7 @@ describe("what reads a bundle reads it from a bucket, too", { concurrency: 2 }, 
     );
   });
 
-  test("what was changed there is refused as in a file, and what cannot be had says why and what next", async () => {
+  test("a changed object is refused like a changed file, and an unavailable one has a reason and a next step", async () => {
     await using one = await held();
     const refused = async (
       place: string,

@@ -9,8 +9,8 @@ import { kept } from "../fixtures/kept-session.ts";
 
 const lines = (text: string): readonly string[] => text.trimEnd().split("\n");
 
-describe("what reads a session reads it from a bundle, too", { concurrency: 2 }, () => {
-  test("report tells the same as of the session itself, and what the file does not hold", async () => {
+describe("commands that read a session also read it from a bundle", { concurrency: 2 }, () => {
+  test("report shows the same as for the session itself, and lists what the file does not contain", async () => {
     await using one = await kept();
     const { place, id, harness } = one;
     const told = async (words: readonly string[], state?: string): Promise<Report> => {
@@ -42,7 +42,7 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     assert.ok(!existsSync(place.at("there/harness/sessions.db")));
   });
 
-  test("sessions show and diff tell what was said and changed", async () => {
+  test("sessions show and diff show the conversation and the changes", async () => {
     await using one = await kept();
     const { place, id, harness } = one;
     await harness(["sessions", "export", id, "--bundle", "s.tar"]);
@@ -65,7 +65,7 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     assert.deepEqual(json, { session: id, workspace, bundle: file, patch: diff.stdout });
   });
 
-  test("a folder of bundles is a list; one that is cut and one that is none are named and hide no other", async () => {
+  test("a folder of bundles is listed, and a truncated or invalid one is named and hides no other", async () => {
     await using one = await kept();
     const { place, id, harness } = one;
     const folder = place.at("other/results");
@@ -107,7 +107,7 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     assert.ok(!existsSync(place.at("there/harness")));
   });
 
-  test("what is no bundle ends with 2, a cause and a next step", async () => {
+  test("a file that is not a bundle ends with 2, a cause and a next step", async () => {
     await using one = await kept();
     const { place, id, harness } = one;
     await harness(["sessions", "export", id, "--bundle", "s.tar"]);
@@ -131,7 +131,7 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     }
   });
 
-  test("a chain that is broken in a file whose hashes are right is told, and ends with 1", async () => {
+  test("a broken audit chain in a file with correct hashes is reported, and ends with 1", async () => {
     await using one = await kept("broken");
     const { place, id, harness } = one;
     const done = await harness(["sessions", "export", id, "--bundle", "s.tar"]);

@@ -5,7 +5,7 @@ import { FAKE_DIGEST, startFakeOllama } from "../fakes/ollama-server.ts";
 import { kept, SECRET } from "../fixtures/kept-session.ts";
 
 describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () => {
-  test("what one machine exports is checked and shown on another that has nothing, and nothing is written there", async () => {
+  test("an exported bundle is verified and shown on a machine without the session, and nothing is written there", async () => {
     await using one = await kept();
     const { place, id, harness } = one;
     const done = await harness(["sessions", "export", id, "--bundle", "s.tar"]);
@@ -33,7 +33,7 @@ describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () 
     assert.deepEqual(readdirSync(place.at("other")), ["x"]);
   });
 
-  test("a changed byte is told by its part, another file and an engine are not asked for", async () => {
+  test("a changed byte is reported with its part, an existing file is not overwritten, and other files are refused", async () => {
     await using one = await kept();
     const { place, id, harness } = one;
     await harness(["sessions", "export", id, "--bundle", "s.tar"]);
@@ -60,7 +60,7 @@ describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () 
     }
   });
 
-  test("the digest of the model is in it where its server tells one", async () => {
+  test("the bundle contains the model's digest if its server reports one", async () => {
     await using one = await kept();
     await using server = await startFakeOllama({ models: [{ name: "coder:7b" }] });
     const { id, harness, place } = one;

@@ -16,7 +16,7 @@ plain:
 `;
 
 test(
-  "run --canaries ends at a touch, and says what was touched, by what, and in which command",
+  "run --canaries ends at a touch and reports the canary, the program and the command",
   { skip },
   async () => {
     await using place = await household({ Makefile: MAKEFILE });
@@ -52,7 +52,7 @@ test(
 );
 
 test(
-  "a job in the background ends the run, too; without --canaries there is nothing to touch",
+  "a touch by a background job ends the run too, and without --canaries there are none",
   { skip },
   async () => {
     await using place = await household({ Makefile: MAKEFILE });

@@ -40,7 +40,7 @@ async function chatting(files: Readonly<Record<string, string>>, calls: readonly
 
 const command = (text: string): Call => ["bash", { command: text }];
 
-test("a no takes a word along, and an edited command is what runs, and what is told", { skip }, async () => {
+test("a no passes on a reason, and an edited command is what runs and is reported", { skip }, async () => {
   await using chat = await chatting({}, [command("echo one > one.txt"), command("echo two > two.txt")]);
   const { terminal, model, place } = chat;
   assert.match(await terminal.until(ASKED), /It would:\n[^]*writes [^\n]*one\.txt\n/);
@@ -67,7 +67,7 @@ test("a no takes a word along, and an edited command is what runs, and what is t
 });
 
 test(
-  "a write is asked about with all its lines, and none of them acts on the terminal",
+  "a write is shown with all its lines before confirmation, without control characters",
   { skip },
   async () => {
     const content = `[core]\n\u001B]52;c;aGk=\u0007\u001B[2J\u202Ehidden\n${"x".repeat(300)}\n`;
@@ -82,19 +82,23 @@ test(
   },
 );
 
-test("always shows its rule before it writes it, and the same is not asked again", { skip }, async () => {
-  await using chat = await chatting({}, [command("echo hi > hi.txt"), command("echo hi > hi.txt")]);
-  const { terminal, place } = chat;
-  await terminal.until(ASKED);
-  terminal.type("a\r");
-  const shown = await terminal.until(/write it, and run the command\? \[y\/N\] $/);
-  assert.match(
-    shown,
-    /This would be written to [^]*policy\.toml:\n {2}│ \[\[rule\]\]\n {2}│ effect = "write"\n/,
-  );
-  assert.equal(existsSync(place.at(POLICY)), false, "nothing is written yet");
-  terminal.type("y\r");
-  assert.doesNotMatch(await terminal.until(AGAIN), /run it\?/);
-  assert.match(await place.read(POLICY), /approved as it stands/);
-  assert.equal(await place.read("work/hi.txt"), "hi\n");
-});
+test(
+  "always shows its rule before writing it, and the same command is not asked about again",
+  { skip },
+  async () => {
+    await using chat = await chatting({}, [command("echo hi > hi.txt"), command("echo hi > hi.txt")]);
+    const { terminal, place } = chat;
+    await terminal.until(ASKED);
+    terminal.type("a\r");
+    const shown = await terminal.until(/write it, and run the command\? \[y\/N\] $/);
+    assert.match(
+      shown,
+      /This would be written to [^]*policy\.toml:\n {2}│ \[\[rule\]\]\n {2}│ effect = "write"\n/,
+    );
+    assert.equal(existsSync(place.at(POLICY)), false, "nothing is written yet");
+    terminal.type("y\r");
+    assert.doesNotMatch(await terminal.until(AGAIN), /run it\?/);
+    assert.match(await place.read(POLICY), /approved as it stands/);
+    assert.equal(await place.read("work/hi.txt"), "hi\n");
+  },
+);

@@ -79,33 +79,29 @@ async function chatting(flags: readonly string[] = []) {
   };
 }
 
-test(
-  "what was changed is shown, committed after a yes and not after a no, and told of",
-  { skip },
-  async () => {
-    await using chat = await chatting();
-    assert.match(await chat.ask("/diff"), /Nothing has been said yet/);
-    await chat.ask("write it");
-    assert.match(await chat.ask("/diff"), /\+\+\+ b\/two\.txt\n@@ .*\n\+two/);
-    assert.match(await chat.ask("/diff stat"), /two\.txt.*\n1 path changed, \+1 -0 lines/);
-    const [shown, after] = await chat.asks("/commit", "n");
-    assert.match(
-      shown,
-      /\?\? two\.txt\n[\s\S]*Hooks of the repository are not run\.\n[\s\S]*Add a second file/,
-    );
-    assert.match(after, /Nothing was committed/);
-    assert.equal((await chat.git("log", "--format=%s")).trim(), "first");
-    const [, done] = await chat.asks("/commit Words of my own", "y");
-    assert.match(done, /Committed [0-9a-f]+ Words of my own/);
-    assert.equal(done.split("Words of my own").length, 2, done);
-    assert.equal((await chat.git("log", "--format=%s")).trim(), "Words of my own\nfirst");
-    assert.equal(await chat.git("status", "--porcelain"), "");
-    assert.match(await chat.ask("/commit"), /There is nothing to commit/);
-    assert.match(await chat.ask("/apply"), /There is no layer/);
-  },
-);
+test("changes are shown, committed only after a yes, and reported to the model", { skip }, async () => {
+  await using chat = await chatting();
+  assert.match(await chat.ask("/diff"), /Nothing has been said yet/);
+  await chat.ask("write it");
+  assert.match(await chat.ask("/diff"), /\+\+\+ b\/two\.txt\n@@ .*\n\+two/);
+  assert.match(await chat.ask("/diff stat"), /two\.txt.*\n1 path changed, \+1 -0 lines/);
+  const [shown, after] = await chat.asks("/commit", "n");
+  assert.match(
+    shown,
+    /\?\? two\.txt\n[\s\S]*Hooks of the repository are not run\.\n[\s\S]*Add a second file/,
+  );
+  assert.match(after, /Nothing was committed/);
+  assert.equal((await chat.git("log", "--format=%s")).trim(), "first");
+  const [, done] = await chat.asks("/commit Words of my own", "y");
+  assert.match(done, /Committed [0-9a-f]+ Words of my own/);
+  assert.equal(done.split("Words of my own").length, 2, done);
+  assert.equal((await chat.git("log", "--format=%s")).trim(), "Words of my own\nfirst");
+  assert.equal(await chat.git("status", "--porcelain"), "");
+  assert.match(await chat.ask("/commit"), /There is nothing to commit/);
+  assert.match(await chat.ask("/apply"), /There is no layer/);
+});
 
-test("/init shows what it would write, and writes it after a yes alone", { skip }, async () => {
+test("/init shows what it would write, and writes it only after a yes", { skip }, async () => {
   await using chat = await chatting();
   const [shown, no] = await chat.asks("/init", "");
   assert.match(shown, /Languages: TypeScript \(1 file\)[\s\S]*- test: `npm test`\n- lint: `npm run lint`/);
@@ -137,7 +133,7 @@ test("/init shows what it would write, and writes it after a yes alone", { skip 
   assert.equal(await chat.place.read("work/AGENTS.md"), "mine\n");
 });
 
-test("a row of commands says what decides, what is known, and begins anew", { skip }, async () => {
+test("chat commands show settings and facts, and start over", { skip }, async () => {
   await using chat = await chatting();
   await chat.place.write("work/.harnessignore", "hidden\n");
   await chat.place.write("work/node_modules/.bin/tsc", "");
@@ -166,57 +162,49 @@ test("a row of commands says what decides, what is known, and begins anew", { sk
   assert.match(await chat.ask("/mode ?"), /^.*\n?\/mode MODE {3}show what the box may touch/);
 });
 
-test(
-  "what a session changed in files is taken back after a yes, and its messages apart from that",
-  { skip },
-  async () => {
-    await using chat = await chatting();
-    assert.match(await chat.ask("/undo files"), /Nothing has been said yet/);
-    await chat.ask("write it");
-    assert.match(await chat.ask("/undo"), /Taken back[^]*Files stay as they are[^]*\/undo files/);
-    assert.equal(await chat.place.read("work/two.txt"), "two\n");
-    const [shown, no] = await chat.asks("/undo files", "");
-    assert.match(shown, /removed +two\.txt\n1 path would be brought back[^]*Take this back\?/);
-    assert.match(no, /Nothing was taken back/);
-    assert.equal(existsSync(chat.place.at("work/two.txt")), true);
-    const [, yes] = await chat.asks("/undo files", "y");
-    assert.match(yes, /1 path brought back\r?\n *next: harness undo \S+ --redo/);
-    assert.equal(existsSync(chat.place.at("work/two.txt")), false);
-    assert.match(await chat.ask("/undo files"), /There is nothing to take back/);
-    assert.match(await chat.ask("write it"), /✓ write_file/);
-  },
-);
+test("/undo files takes back file changes after a yes, separately from messages", { skip }, async () => {
+  await using chat = await chatting();
+  assert.match(await chat.ask("/undo files"), /Nothing has been said yet/);
+  await chat.ask("write it");
+  assert.match(await chat.ask("/undo"), /Taken back[^]*Files stay as they are[^]*\/undo files/);
+  assert.equal(await chat.place.read("work/two.txt"), "two\n");
+  const [shown, no] = await chat.asks("/undo files", "");
+  assert.match(shown, /removed +two\.txt\n1 path would be brought back[^]*Take this back\?/);
+  assert.match(no, /Nothing was taken back/);
+  assert.equal(existsSync(chat.place.at("work/two.txt")), true);
+  const [, yes] = await chat.asks("/undo files", "y");
+  assert.match(yes, /1 path brought back\r?\n *next: harness undo \S+ --redo/);
+  assert.equal(existsSync(chat.place.at("work/two.txt")), false);
+  assert.match(await chat.ask("/undo files"), /There is nothing to take back/);
+  assert.match(await chat.ask("write it"), /✓ write_file/);
+});
 
-test(
-  "the model is told that its changes were taken back, and that its box is another one",
-  { skip },
-  async () => {
-    await using chat = await chatting();
-    const said = async (text: string): Promise<string> => {
-      await chat.ask(text);
-      return (
-        chat.model
-          .asked()
-          .at(-1)
-          ?.messages.findLast(({ role }) => role === "user")?.content ?? ""
-      );
-    };
-    await chat.ask("write it");
-    await chat.asks("/undo files", "y");
-    const told = await said("what is there?");
-    assert.match(
-      told,
-      /^what is there\?\n\n\[harness\] Undone \(step \d+\): .* what you changed in "two\.txt"\./,
+test("the model is told that its changes were taken back and that its box is new", { skip }, async () => {
+  await using chat = await chatting();
+  const said = async (text: string): Promise<string> => {
+    await chat.ask(text);
+    return (
+      chat.model
+        .asked()
+        .at(-1)
+        ?.messages.findLast(({ role }) => role === "user")?.content ?? ""
     );
-    assert.match(told, /\n\n\[harness\] The box is a new one: /);
-    assert.equal(await said("and now?"), "and now?");
-    await chat.ask("/undo");
-    assert.match(await chat.ask("/undo"), /Taken back, with everything after it: what is there\?\n/);
-    assert.equal(await said("what is there?"), told, "what was forgotten is told again");
-  },
-);
+  };
+  await chat.ask("write it");
+  await chat.asks("/undo files", "y");
+  const told = await said("what is there?");
+  assert.match(
+    told,
+    /^what is there\?\n\n\[harness\] Undone \(step \d+\): .* what you changed in "two\.txt"\./,
+  );
+  assert.match(told, /\n\n\[harness\] The box is a new one: /);
+  assert.equal(await said("and now?"), "and now?");
+  await chat.ask("/undo");
+  assert.match(await chat.ask("/undo"), /Taken back, with everything after it: what is there\?\n/);
+  assert.equal(await said("what is there?"), told, "what was forgotten is told again");
+});
 
-test("what waits in a layer is moved into the folder after a yes", { skip }, async () => {
+test("changes in a layer are moved into the folder after a yes", { skip }, async () => {
   await using chat = await chatting(["--isolation", "overlay"]);
   await chat.ask("write it");
   assert.equal(existsSync(chat.place.at("work/two.txt")), false);

@@ -139,7 +139,7 @@ const TASKS: Readonly<Record<string, Task>> = {
 };
 
 for (const [name, task] of Object.entries(TASKS))
-  test(`a task of looking, mending and testing asks no more than twice: ${name}`, { skip }, async () => {
+  test(`a task of reading, fixing and testing asks at most twice: ${name}`, { skip }, async () => {
     await using place = await household(task.files);
     await using model = await startModel(calling(task.calls));
     await using terminal = onTerminal(place, model.flags);
@@ -166,7 +166,7 @@ for (const [name, task] of Object.entries(TASKS))
     assert.ok(asked.length <= MOST, `${asked.length} questions:\n${asked.join("\n")}`);
   });
 
-test("what is no part of such a task is asked, each time", { skip }, async () => {
+test("commands outside such a task are asked about every time", { skip }, async () => {
   const calls = ["rm -rf src", "curl https://example.org", "git commit -am done"].map(command);
   await using place = await household({ "src/a.js": "1\n" });
   await using model = await startModel(calling(calls));

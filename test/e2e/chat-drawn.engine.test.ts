@@ -36,7 +36,7 @@ async function chatting(calls: readonly Call[], files: Readonly<Record<string, s
 const command = (text: string): Call => ["bash", { command: text }];
 
 test(
-  "a command is shown whole before it is asked for: yes runs it, Enter alone refuses it",
+  "a command is shown completely before confirmation: yes runs it, Enter alone refuses it",
   { skip },
   async () => {
     await using chat = await chatting([command("node a.js > yes.txt"), command("node a.js > no.txt")], {
@@ -59,40 +59,36 @@ test(
   },
 );
 
-test(
-  "a no with words is told to the model, and another command is run in place of one",
-  { skip },
-  async () => {
-    const files = { "a.js": "console.log(1);\n", "b.js": "console.log(2);\n" };
-    await using chat = await chatting([command("node a.js > a.txt"), command("node a.js > b.txt")], files);
-    const { screen, model, place } = chat;
-    await screen.until(ASKED);
-    await screen.type("t");
-    await screen.press("Enter");
-    // What is typed at once is meant for the line that was asked for.
-    await screen.type("not with node");
-    await screen.until(/^tell the model> not with node$/m);
-    await screen.press("Enter");
-    const told = await screen.until(/│ node a\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
-    assert.match(told, /^ {2}› not with node$/m);
-    assert.match(lastOf(model.asked().at(-1)), /not with node/);
-    await screen.type("e");
-    await screen.press("Enter");
-    await screen.until(/^edit> node a\.js > b\.txt/m);
-    await screen.press("C-u");
-    await screen.type("node b.js > b.txt");
-    await screen.press("Enter");
-    await screen.until(/│ node b\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
-    await screen.type("y");
-    await screen.press("Enter");
-    await screen.until(/All of it is done\./);
-    assert.equal(await place.read("work/b.txt"), "2\n");
-    assert.equal(existsSync(place.at("work/a.txt")), false);
-  },
-);
+test("a no passes on a reason to the model, and an edited command runs instead", { skip }, async () => {
+  const files = { "a.js": "console.log(1);\n", "b.js": "console.log(2);\n" };
+  await using chat = await chatting([command("node a.js > a.txt"), command("node a.js > b.txt")], files);
+  const { screen, model, place } = chat;
+  await screen.until(ASKED);
+  await screen.type("t");
+  await screen.press("Enter");
+  // What is typed at once is meant for the line that was asked for.
+  await screen.type("not with node");
+  await screen.until(/^tell the model> not with node$/m);
+  await screen.press("Enter");
+  const told = await screen.until(/│ node a\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
+  assert.match(told, /^ {2}› not with node$/m);
+  assert.match(lastOf(model.asked().at(-1)), /not with node/);
+  await screen.type("e");
+  await screen.press("Enter");
+  await screen.until(/^edit> node a\.js > b\.txt/m);
+  await screen.press("C-u");
+  await screen.type("node b.js > b.txt");
+  await screen.press("Enter");
+  await screen.until(/│ node b\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
+  await screen.type("y");
+  await screen.press("Enter");
+  await screen.until(/All of it is done\./);
+  assert.equal(await place.read("work/b.txt"), "2\n");
+  assert.equal(existsSync(place.at("work/a.txt")), false);
+});
 
 test(
-  "keys in one piece with an answer go to what asked for them, and to no question that was not drawn",
+  "keys sent together with an answer go to what was asked, and not to a question that was not drawn yet",
   { skip },
   async () => {
     const calls = ["a", "b", "c"].map((name) => command(`node a.js > ${name}.txt`));
@@ -113,7 +109,7 @@ test(
   },
 );
 
-test("what is typed before a question is the next message, and no answer to it", { skip }, async () => {
+test("text typed before a question becomes the next message and not an answer", { skip }, async () => {
   await using chat = await chatting([command("sleep 2"), command("node a.js > a.txt")], { "a.js": "" });
   const { screen, place } = chat;
   await screen.type("y");
@@ -124,7 +120,7 @@ test("what is typed before a question is the next message, and no answer to it",
   assert.equal(existsSync(place.at("work/a.txt")), false);
 });
 
-test("a task of looking, editing and testing asks no more than twice", { skip }, async () => {
+test("a task of reading, editing and testing asks at most twice", { skip }, async () => {
   const files = {
     "sum.js": "exports.sum = (a, b) => a - b;\n",
     "sum.test.js":
@@ -158,7 +154,7 @@ test("a task of looking, editing and testing asks no more than twice", { skip },
   assert.match(await screen.all(), /│ -exports\.sum = \(a, b\) => a - b;|│ -a - b/);
 });
 
-test("what the chat itself asks stands beside its answer", { skip }, async () => {
+test("questions of the chat itself are shown next to their answer", { skip }, async () => {
   await using chat = await chatting([["write_file", { path: "new.txt", content: "1\n" }]]);
   const { screen, place } = chat;
   await screen.until(/All of it is done\./);
@@ -171,7 +167,7 @@ test("what the chat itself asks stands beside its answer", { skip }, async () =>
   assert.equal(existsSync(place.at("work/new.txt")), false);
 });
 
-test("of what a command said the end is shown, and all of it on demand", { skip }, async () => {
+test("the end of a command's output is shown, and all of it on request", { skip }, async () => {
   await using chat = await chatting([command("seq 1 60")]);
   const { screen } = chat;
   const folded = await screen.until(/All of it is done\./);
@@ -186,7 +182,7 @@ test("of what a command said the end is shown, and all of it on demand", { skip 
   );
 });
 
-test("what a command prints acts on no terminal", { skip }, async () => {
+test("output of a command has no effect on the terminal", { skip }, async () => {
   const hostile = String.raw`printf '\033]52;c;ZXZpbA==\007\033[2J\033]0;title\007\033[?1049h\342\200\256done\n'`;
   await using chat = await chatting([command(hostile)]);
   const { screen } = chat;

@@ -49,7 +49,7 @@ for (const [how, keys] of [
   ["Ctrl-D", ["C-d"]],
   ["Ctrl-C twice", ["C-c", "C-c"]],
 ] as const)
-  test(`${how} leaves with 0, and the terminal is as it was`, { skip }, async () => {
+  test(`${how} leaves with 0, and the terminal is restored`, { skip }, async () => {
     await using chat = await scripted([]);
     await chat.screen.press(...keys);
     await chat.screen.until(/left with 0/);
@@ -57,7 +57,7 @@ for (const [how, keys] of [
   });
 
 test(
-  "an answer is shown above, the input and the facts below; a message of several lines is one",
+  "the answer is shown above, input and status below, and a message of several lines is one message",
   { skip },
   async () => {
     await using place = await household();
@@ -85,7 +85,7 @@ test(
   },
 );
 
-test("Esc ends the request, what was asked is offered again, and the chat goes on", { skip }, async () => {
+test("Esc ends the request, offers the prompt again, and the chat continues", { skip }, async () => {
   await using chat = await scripted([["I begin ", { delay: "60s" }, "late"], ["Now I answer."]]);
   await chat.say("take long");
   await chat.screen.until(/I begin/);
@@ -99,24 +99,28 @@ test("Esc ends the request, what was asked is offered again, and the chat goes o
   assert.doesNotMatch(await chat.screen.all(), /late/);
 });
 
-test("what is typed while it works waits, can be taken back, and is said in its turn", { skip }, async () => {
-  await using chat = await scripted([["First.", { delay: "4s" }], ["Second."], ["Third."]]);
-  await chat.say("one");
-  await chat.screen.until(/First/);
-  await chat.say("two");
-  await chat.say("threee");
-  await chat.screen.until(/queued: two\n {2}queued: threee/);
-  await chat.screen.press("Up");
-  await chat.screen.until(/^› threee/m);
-  await chat.screen.press("BSpace");
-  await chat.screen.press("Enter");
-  await chat.screen.until(/Third\./);
-  const all = await chat.screen.all();
-  assert.match(all, /› one\n\nFirst\.\n\n› two\n\nSecond\.\n\n› three\n\nThird\./);
-});
+test(
+  "messages typed while it works are queued, can be taken back, and are sent in turn",
+  { skip },
+  async () => {
+    await using chat = await scripted([["First.", { delay: "4s" }], ["Second."], ["Third."]]);
+    await chat.say("one");
+    await chat.screen.until(/First/);
+    await chat.say("two");
+    await chat.say("threee");
+    await chat.screen.until(/queued: two\n {2}queued: threee/);
+    await chat.screen.press("Up");
+    await chat.screen.until(/^› threee/m);
+    await chat.screen.press("BSpace");
+    await chat.screen.press("Enter");
+    await chat.screen.until(/Third\./);
+    const all = await chat.screen.all();
+    assert.match(all, /› one\n\nFirst\.\n\n› two\n\nSecond\.\n\n› three\n\nThird\./);
+  },
+);
 
 test(
-  "a file behind @ is completed, a long paste is one piece, and an earlier message is found",
+  "a file after @ is completed, a long paste is one piece, and an earlier message can be found",
   { skip },
   async () => {
     const files = { "src/summary.ts": "export {};\n", "src/other.ts": "export {};\n" };
@@ -142,7 +146,7 @@ test(
   },
 );
 
-test("a terminal that is made narrower and wider while a reply comes stays whole", { skip }, async () => {
+test("resizing the terminal during a reply leaves the screen intact", { skip }, async () => {
   await using chat = await scripted([
     [
       { text: "alpha beta gamma delta\n\n", times: 3 },
@@ -174,7 +178,7 @@ test("a terminal that is made narrower and wider while a reply comes stays whole
   }
 });
 
-test("a very long answer is there whole above, each line of it once", { skip }, async () => {
+test("a very long answer is shown completely above, each line once", { skip }, async () => {
   const rows = Array.from({ length: 400 }, (_, at) => `line ${at}.`);
   await using chat = await scripted([[`\`\`\`\n${rows.join("\n")}\n\`\`\``, " ", "\n\nAll of it."]]);
   await chat.say("write");
@@ -184,7 +188,7 @@ test("a very long answer is there whole above, each line of it once", { skip }, 
 });
 
 test(
-  "ten thousand pieces of a reply are a bounded number of frames; none clears the screen, and each stands once",
+  "ten thousand pieces of a reply cause a bounded number of frames without clearing the screen, and each is shown once",
   { skip },
   async () => {
     await using chat = await scripted([
@@ -204,7 +208,7 @@ test(
   },
 );
 
-test("a command with a slash is completed, answered and told apart from a message", { skip }, async () => {
+test("a slash command is completed, answered and distinguished from a message", { skip }, async () => {
   await using chat = await scripted([]);
   await chat.screen.type("/");
   // None is cut, however narrow it is.
@@ -218,22 +222,26 @@ test("a command with a slash is completed, answered and told apart from a messag
   await chat.screen.until(/did you mean \/sessions\?/);
 });
 
-test("without colours nothing is coloured, and without drawing it is lines", { skip }, async () => {
-  await using place = await household();
-  await using screen = await onScreen(place, [], { env: { NO_COLOR: "1" } });
-  await screen.until(READY);
-  assert.doesNotMatch(await screen.bytes(), /\u001B\[[\d;]*m/);
-  await screen.press("C-d");
-  await screen.until(/left with 0/);
-  for (const [words, env] of [
-    [["--plain"], {}],
-    [[], { TERM: "dumb" }],
-    [[], { HARNESS_PLAIN: "true" }],
-    [[], { HARNESS_CHAT: "lines" }],
-  ] as const) {
-    await using other = await household();
-    await using lines = await onScreen(other, words, { env });
-    await lines.until(/^harness>/m);
-    assert.doesNotMatch(await lines.bytes(), /\u001B\[\?2026h/);
-  }
-});
+test(
+  "without colours nothing is coloured, and without drawing the chat is line-based",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using screen = await onScreen(place, [], { env: { NO_COLOR: "1" } });
+    await screen.until(READY);
+    assert.doesNotMatch(await screen.bytes(), /\u001B\[[\d;]*m/);
+    await screen.press("C-d");
+    await screen.until(/left with 0/);
+    for (const [words, env] of [
+      [["--plain"], {}],
+      [[], { TERM: "dumb" }],
+      [[], { HARNESS_PLAIN: "true" }],
+      [[], { HARNESS_CHAT: "lines" }],
+    ] as const) {
+      await using other = await household();
+      await using lines = await onScreen(other, words, { env });
+      await lines.until(/^harness>/m);
+      assert.doesNotMatch(await lines.bytes(), /\u001B\[\?2026h/);
+    }
+  },
+);

@@ -30,35 +30,31 @@ async function until(holds: () => boolean, what: string): Promise<void> {
 
 const pidOf = async (place: Scratch): Promise<number> => Number(await place.read("pid"));
 
-test(
-  "Ctrl-Z gives the shell its terminal as it was, and fg takes the chat up where it stood",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel(long);
-    await using screen = await onScreen(place, model.flags, { asJob: ":" });
-    await screen.until(READY);
-    await screen.type("half a sent");
-    await screen.until(/^› half a sent/m);
-    for (const times of [1, 2]) {
-      await screen.press("C-z");
-      await screen.until(new RegExp(`^stopped ${times}$`, "m"));
-      assert.equal(await place.read("between"), await place.read("before"));
-      assert.equal(await screen.state("#{cursor_flag}"), "1");
-      await screen.press("Enter");
-      await screen.until(/^› half a sent\n {2}\S+ · .*no box yet\s*$/m);
-    }
-    await screen.type("ence");
+test("Ctrl-Z restores the shell's terminal, and fg resumes the chat where it was", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel(long);
+  await using screen = await onScreen(place, model.flags, { asJob: ":" });
+  await screen.until(READY);
+  await screen.type("half a sent");
+  await screen.until(/^› half a sent/m);
+  for (const times of [1, 2]) {
+    await screen.press("C-z");
+    await screen.until(new RegExp(`^stopped ${times}$`, "m"));
+    assert.equal(await place.read("between"), await place.read("before"));
+    assert.equal(await screen.state("#{cursor_flag}"), "1");
     await screen.press("Enter");
-    await screen.until(/That was half a sentence\./);
-    await screen.press("C-d");
-    await screen.until(/left with 0/);
-    assert.equal(await place.read("after"), await place.read("before"));
-  },
-);
+    await screen.until(/^› half a sent\n {2}\S+ · .*no box yet\s*$/m);
+  }
+  await screen.type("ence");
+  await screen.press("Enter");
+  await screen.until(/That was half a sentence\./);
+  await screen.press("C-d");
+  await screen.until(/left with 0/);
+  assert.equal(await place.read("after"), await place.read("before"));
+});
 
 test(
-  "a chat that was stopped from outside has its keys again, whatever the shell did to the modes",
+  "a chat stopped from outside gets its keys back, whatever terminal modes the shell set",
   { skip },
   async () => {
     await using place = await household();
@@ -81,42 +77,38 @@ test(
   },
 );
 
-test(
-  "a terminal that takes nothing holds no request up, and has all of it in the end",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel(async (chat) => {
-      await until(() => existsSync(place.at("go")), "go");
-      return long(chat);
-    });
-    await using screen = await onScreen(place, model.flags);
-    await screen.until(READY);
-    await screen.type("one");
+test("a stopped terminal delays no request, and shows everything in the end", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel(async (chat) => {
+    await until(() => existsSync(place.at("go")), "go");
+    return long(chat);
+  });
+  await using screen = await onScreen(place, model.flags);
+  await screen.until(READY);
+  await screen.type("one");
+  await screen.press("Enter");
+  await screen.until(/Esc stops it/);
+  for (const said of ["two", "three"]) {
+    await screen.type(said);
     await screen.press("Enter");
-    await screen.until(/Esc stops it/);
-    for (const said of ["two", "three"]) {
-      await screen.type(said);
-      await screen.press("Enter");
-      await screen.until(new RegExp(`queued: ${said}`));
-    }
-    const terminal = Number(await screen.state("#{pid}"));
-    process.kill(terminal, "SIGSTOP");
-    try {
-      await place.write("go", "");
-      await until(() => model.asked().length >= 3, "the third request");
-    } finally {
-      process.kill(terminal, "SIGCONT");
-    }
-    await screen.until(/That was three\.\n\n›/);
-    const all = (await screen.all()).split("\n").map((row) => row.trim());
-    for (const said of ["one", "two", "three"])
-      for (let at = 0; at < 400; at += 1)
-        assert.equal(all.filter((row) => row === `${said} ${at}.`).length, 1, `${said} ${at}`);
-  },
-);
+    await screen.until(new RegExp(`queued: ${said}`));
+  }
+  const terminal = Number(await screen.state("#{pid}"));
+  process.kill(terminal, "SIGSTOP");
+  try {
+    await place.write("go", "");
+    await until(() => model.asked().length >= 3, "the third request");
+  } finally {
+    process.kill(terminal, "SIGCONT");
+  }
+  await screen.until(/That was three\.\n\n›/);
+  const all = (await screen.all()).split("\n").map((row) => row.trim());
+  for (const said of ["one", "two", "three"])
+    for (let at = 0; at < 400; at += 1)
+      assert.equal(all.filter((row) => row === `${said} ${at}.`).length, 1, `${said} ${at}`);
+});
 
-test("Ctrl-S puts a draft aside and stops nothing; Ctrl-Q is no key that hurts", { skip }, async () => {
+test("Ctrl-S puts a draft aside and stops nothing, and Ctrl-Q does no harm", { skip }, async () => {
   await using place = await household();
   await using model = await startModel(long);
   await using screen = await onScreen(place, model.flags);
@@ -132,37 +124,33 @@ test("Ctrl-S puts a draft aside and stops nothing; Ctrl-Q is no key that hurts",
   await screen.until(/^› a draft/m);
 });
 
-test(
-  "a terminal that is closed in a request ends the chat, and nothing that was said is lost",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel((chat) =>
-      chat.messages.at(-1)?.content.includes("later") === true ? "hang" : long(chat),
-    );
-    await using screen = await onScreen(place, model.flags);
-    await screen.until(READY);
-    await screen.type("before");
-    await screen.press("Enter");
-    await screen.until(/That was before\./);
-    await screen.type("and later");
-    await screen.press("Enter");
-    await screen.until(/Esc stops it/);
-    await screen[Symbol.asyncDispose]();
-    const listed = await runProgram("bin/harness", ["sessions", "list", "--json", "--all"], {
-      home: place.path,
-    });
-    assert.equal(listed.code, 0, listed.stderr);
-    const [first = "{}"] = listed.stdout.split("\n");
-    const session = JSON.parse(first) as { id?: string; title?: string };
-    assert.equal(session.title, "before");
-    const shown = await runProgram("bin/harness", ["sessions", "show", session.id ?? ""], {
-      home: place.path,
-    });
-    assert.match(shown.stdout, /That was before\./);
-    await using again = await onScreen(place, model.flags);
-    await again.until(READY);
-    await again.press("Up");
-    await again.until(/^› and later/m);
-  },
-);
+test("a terminal closed during a request ends the chat, and nothing said is lost", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel((chat) =>
+    chat.messages.at(-1)?.content.includes("later") === true ? "hang" : long(chat),
+  );
+  await using screen = await onScreen(place, model.flags);
+  await screen.until(READY);
+  await screen.type("before");
+  await screen.press("Enter");
+  await screen.until(/That was before\./);
+  await screen.type("and later");
+  await screen.press("Enter");
+  await screen.until(/Esc stops it/);
+  await screen[Symbol.asyncDispose]();
+  const listed = await runProgram("bin/harness", ["sessions", "list", "--json", "--all"], {
+    home: place.path,
+  });
+  assert.equal(listed.code, 0, listed.stderr);
+  const [first = "{}"] = listed.stdout.split("\n");
+  const session = JSON.parse(first) as { id?: string; title?: string };
+  assert.equal(session.title, "before");
+  const shown = await runProgram("bin/harness", ["sessions", "show", session.id ?? ""], {
+    home: place.path,
+  });
+  assert.match(shown.stdout, /That was before\./);
+  await using again = await onScreen(place, model.flags);
+  await again.until(READY);
+  await again.press("Up");
+  await again.until(/^› and later/m);
+});

@@ -71,7 +71,7 @@ const liar: Replies = (chat): Said =>
       : { text: /what does/.test(lastOf(chat)) ? "It adds." : "The tests passed." };
 
 test(
-  "an answer that tells of what was never called is marked as the word of the model, in any request",
+  "an answer that claims actions without calls is marked as unverified, in any request",
   { skip },
   async () => {
     await using chat = await chatting({ "work/sum.js": "" }, liar);
@@ -91,19 +91,15 @@ const TOGETHER = Array.from(
   (_, at) => `Then I look at the file number ${at} of them.\n`,
 ).join("");
 
-test(
-  "a small model that goes round in circles is stopped, and asked anew, three times",
-  { skip },
-  async () => {
-    await using chat = await chatting({}, [{ text: TOGETHER.repeat(5) }], {}, "smallFlags");
-    const screen = (await chat.ask("what is a monad?")).replaceAll(/\s+/g, " ");
-    assert.match(screen, /repeated itself endlessly in 3 replies in a row/);
-    const asked = chat.model.asked();
-    assert.equal(asked.length, 3);
-    assert.equal(asked[1]?.messages.at(-2)?.content, `${TOGETHER}…`);
-    assert.deepEqual(new Set(asked.map(({ options }) => options?.num_predict)), new Set([4096]));
-  },
-);
+test("a small model that repeats itself is stopped and asked again, three times", { skip }, async () => {
+  await using chat = await chatting({}, [{ text: TOGETHER.repeat(5) }], {}, "smallFlags");
+  const screen = (await chat.ask("what is a monad?")).replaceAll(/\s+/g, " ");
+  assert.match(screen, /repeated itself endlessly in 3 replies in a row/);
+  const asked = chat.model.asked();
+  assert.equal(asked.length, 3);
+  assert.equal(asked[1]?.messages.at(-2)?.content, `${TOGETHER}…`);
+  assert.deepEqual(new Set(asked.map(({ options }) => options?.num_predict)), new Set([4096]));
+});
 
 const LONG = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
 /** Writes a part of a file for all of it, twice at most. */
@@ -117,17 +113,21 @@ const partly: Replies = (chat): Said => {
   return { text: `It said: ${content.split("\n")[0]}` };
 };
 
-test("what would take most of a file is met once where the model is a small one now", { skip }, async () => {
-  const files = { a: LONG, b: LONG };
-  await using chat = await chatting(files, partly, {}, "smallFlags");
-  assert.match(await chat.ask("mend file a"), /39 of its 40 lines/);
-  assert.equal(await chat.place.read("work/a"), LONG);
-  await chat.ask("/model coder:7b");
-  assert.match(await chat.ask("mend file b"), /b: replaced/);
-  assert.equal(await chat.place.read("work/b"), "line 3\n");
-});
+test(
+  "replacing most of a file is challenged once when the current model is a small one",
+  { skip },
+  async () => {
+    const files = { a: LONG, b: LONG };
+    await using chat = await chatting(files, partly, {}, "smallFlags");
+    assert.match(await chat.ask("mend file a"), /39 of its 40 lines/);
+    assert.equal(await chat.place.read("work/a"), LONG);
+    await chat.ask("/model coder:7b");
+    assert.match(await chat.ask("mend file b"), /b: replaced/);
+    assert.equal(await chat.place.read("work/b"), "line 3\n");
+  },
+);
 
-test("y runs a command once, Enter refuses it, and the files show it", { skip }, async () => {
+test("y runs a command once, Enter refuses it", { skip }, async () => {
   await using chat = await chatting();
   chat.terminal.type("run: echo yes > asked.txt\r");
   const question = await chat.terminal.until(/run it\? \[y\/N\] $/);
@@ -144,7 +144,7 @@ test("y runs a command once, Enter refuses it, and the files show it", { skip },
 });
 
 test(
-  "a question that needs a host is answered with a grant of it, in the box that runs",
+  "a question that needs a host can be answered with a grant, which applies to the running box",
   { skip },
   async () => {
     // The host's own way out is a stub on loopback: no name leads anywhere else.
@@ -178,7 +178,7 @@ test(
   },
 );
 
-test("what is typed before a question does not answer it", { skip }, async () => {
+test("text typed before a question does not answer it", { skip }, async () => {
   await using chat = await chatting();
   chat.terminal.type("run: echo yes > asked.txt\ry\ryes\r");
   await chat.terminal.until(/run it\? \[y\/N\] $/);
@@ -187,7 +187,7 @@ test("what is typed before a question does not answer it", { skip }, async () =>
   assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
 });
 
-test("Ctrl-C at a question is a no, and ends the turn", { skip }, async () => {
+test("Ctrl-C at a question is a no and ends the turn", { skip }, async () => {
   await using chat = await chatting();
   chat.terminal.type("run: echo yes > asked.txt\r");
   await chat.terminal.until(/run it\? \[y\/N\] $/);
@@ -200,7 +200,7 @@ test("Ctrl-C at a question is a no, and ends the turn", { skip }, async () => {
   assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
 });
 
-test("Ctrl-C ends a command with all that it started, and nothing of its turn stays", { skip }, async () => {
+test("Ctrl-C ends a command with all its processes, and its turn is removed", { skip }, async () => {
   await using chat = await chatting();
   await chat.ask("hello");
   chat.terminal.type("run: touch begun; sleep 30; touch late\r");
@@ -238,7 +238,7 @@ test("/undo takes the last message back, /clear all but the system prompt", { sk
   assert.deepEqual(roles(chat.model.asked().at(-1)), ["system", "user"]);
 });
 
-test("a change of the mode is told with the next request, and holds", { skip }, async () => {
+test("a change of the mode is reported with the next request and enforced", { skip }, async () => {
   await using chat = await chatting();
   await chat.ask("hello");
   assert.match(await chat.ask("/mode read-only"), /The mode is read-only now/);
@@ -257,7 +257,7 @@ test("a change of the mode is told with the next request, and holds", { skip }, 
   assert.equal(new Set(prompts.filter((text) => text?.startsWith("You are harness"))).size, 1);
 });
 
-test("an earlier session goes on with what the model was shown", { skip }, async () => {
+test("a resumed session shows the model the same conversation", { skip }, async () => {
   await using place = await household({ "a.txt": "one\n" });
   await using model = await startModel(obeys);
   await using first = onTerminal(place, model.flags);
@@ -279,7 +279,7 @@ test("an earlier session goes on with what the model was shown", { skip }, async
   );
 });
 
-test("/compact says what was won, and keeps the system prompt once", { skip }, async () => {
+test("/compact shows the savings and keeps the system prompt once", { skip }, async () => {
   const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
   await using chat = await chatting({}, (asked, nth) =>
     lastOf(asked).includes('"goal"')
@@ -297,56 +297,54 @@ test("/compact says what was won, and keeps the system prompt once", { skip }, a
   assert.match(JSON.stringify(seen), /Goal: to talk/);
 });
 
-test("nothing of a cancelled turn stays, though older turns were summarised in it", { skip }, async () => {
-  const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
-  const state = { summaries: 0, hung: false };
-  const replies: Replies = (asked) => {
-    if (lastOf(asked).includes('"goal"')) {
-      state.summaries += 1;
-      return { text: JSON.stringify(summary) };
+test(
+  "a cancelled turn leaves nothing behind, even if older turns were summarised in it",
+  { skip },
+  async () => {
+    const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
+    const state = { summaries: 0, hung: false };
+    const replies: Replies = (asked) => {
+      if (lastOf(asked).includes('"goal"')) {
+        state.summaries += 1;
+        return { text: JSON.stringify(summary) };
+      }
+      if (state.summaries === 0 || state.hung) return { text: "a long answer ".repeat(100) };
+      state.hung = true;
+      return "hang";
+    };
+    await using place = await household();
+    await using model = await startModel(replies, 6144);
+    await using terminal = onTerminal(place, model.flags);
+    await terminal.until(PROMPT);
+    let text = "";
+    for (let at = 0; state.summaries === 0 && at < 50; at += 1) {
+      text = `greeting number ${at}`;
+      terminal.type(`${text}\r`);
+      await terminal.until(new RegExp(`${text}\r?\n[\\s\\S]*(?:older turns summarised|\nharness> $)`));
     }
-    if (state.summaries === 0 || state.hung) return { text: "a long answer ".repeat(100) };
-    state.hung = true;
-    return "hang";
-  };
-  await using place = await household();
-  await using model = await startModel(replies, 6144);
-  await using terminal = onTerminal(place, model.flags);
-  await terminal.until(PROMPT);
-  let text = "";
-  for (let at = 0; state.summaries === 0 && at < 50; at += 1) {
-    text = `greeting number ${at}`;
-    terminal.type(`${text}\r`);
-    await terminal.until(new RegExp(`${text}\r?\n[\\s\\S]*(?:older turns summarised|\nharness> $)`));
-  }
-  assert.equal(state.summaries, 1, terminal.screen().slice(-3000));
-  for (let tries = 0; !state.hung && tries < 500; tries += 1) await sleep(20);
-  terminal.type("\u0003");
-  await terminal.until(/~ cancelled\n\nharness> greeting number \d+$/);
-  terminal.type("hello there\r");
-  await terminal.until(AGAIN);
-  const seen = JSON.stringify(model.asked().at(-1));
-  assert.match(seen, /hello there/);
-  assert.equal(seen.includes(text), false);
-});
+    assert.equal(state.summaries, 1, terminal.screen().slice(-3000));
+    for (let tries = 0; !state.hung && tries < 500; tries += 1) await sleep(20);
+    terminal.type("\u0003");
+    await terminal.until(/~ cancelled\n\nharness> greeting number \d+$/);
+    terminal.type("hello there\r");
+    await terminal.until(AGAIN);
+    const seen = JSON.stringify(model.asked().at(-1));
+    assert.match(seen, /hello there/);
+    assert.equal(seen.includes(text), false);
+  },
+);
 
 for (const [signal, code] of [
   ["SIGTERM", 143],
   ["SIGHUP", 129],
 ] as const)
-  test(
-    `${signal} in the middle of a turn ends with ${code}, and the session can go on`,
-    { skip },
-    async () => {
-      await using chat = await chatting({}, (asked) =>
-        lastOf(asked) === "hello" ? { text: "Hi." } : "hang",
-      );
-      await chat.ask("hello");
-      chat.terminal.type("good morning\r");
-      while (chat.model.asked().length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
-      process.kill(await chat.terminal.pid(), signal);
-      assert.equal(await chat.terminal.ended, code);
-      await using again = onTerminal(chat.place, ["resume", ...chat.model.flags]);
-      assert.match(await again.until(PROMPT), /› hello\n {2}Hi\.\n/);
-    },
-  );
+  test(`${signal} during a turn ends with ${code}, and the session can be resumed`, { skip }, async () => {
+    await using chat = await chatting({}, (asked) => (lastOf(asked) === "hello" ? { text: "Hi." } : "hang"));
+    await chat.ask("hello");
+    chat.terminal.type("good morning\r");
+    while (chat.model.asked().length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    process.kill(await chat.terminal.pid(), signal);
+    assert.equal(await chat.terminal.ended, code);
+    await using again = onTerminal(chat.place, ["resume", ...chat.model.flags]);
+    assert.match(await again.until(PROMPT), /› hello\n {2}Hi\.\n/);
+  });

@@ -10,7 +10,7 @@ import { noTerminal as skip, onTerminal } from "./terminal.ts";
 
 const PROMPT = /harness> $/;
 
-test("without a terminal there is no chat, and what there is instead is said", async () => {
+test("without a terminal there is no chat, and the alternative is named", async () => {
   await using place = await scratch();
   const table = [
     [[], 'harness run "'],
@@ -25,7 +25,7 @@ test("without a terminal there is no chat, and what there is instead is said", a
   }
 });
 
-test("a session that is not there is said before anything starts", { skip }, async () => {
+test("an unknown session is reported before anything starts", { skip }, async () => {
   await using place = await household();
   for (const words of [["resume"], ["resume", "zzz"]]) {
     await using terminal = onTerminal(place, words);
@@ -40,7 +40,7 @@ for (const [how, keys] of [
   ["Ctrl-D", "\u0004"],
   ["Ctrl-C twice", "\u0003\u0003"],
 ] as const)
-  test(`${how} leaves with 0, and a chat in which nothing was said leaves no session`, { skip }, async () => {
+  test(`${how} leaves with 0, and an empty chat leaves no session`, { skip }, async () => {
     await using place = await household();
     await using terminal = onTerminal(place, ["--mode", "read-only"]);
     assert.match(await terminal.until(PROMPT), /read-only/);
@@ -50,7 +50,7 @@ for (const [how, keys] of [
     assert.equal(existsSync(place.at(".local/state/harness/sessions.db")), false);
   });
 
-test("a model that cannot be reached is said with what to do, and the chat goes on", { skip }, async () => {
+test("an unreachable model is reported with a remedy, and the chat continues", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([{ text: "never" }]);
   await model[Symbol.asyncDispose]();
@@ -62,7 +62,7 @@ test("a model that cannot be reached is said with what to do, and the chat goes 
   await terminal.until(/requests[\s\S]*harness> $/);
 });
 
-test("a block that is pasted is one message, and its lines are whole", { skip }, async () => {
+test("a pasted block is one message with all its lines", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([{ text: "Hm." }]);
   await using terminal = onTerminal(place, model.flags);
@@ -78,7 +78,7 @@ test("a block that is pasted is one message, and its lines are whole", { skip },
   );
 });
 
-test("a box that cannot start is said with what to do, and tried again", { skip }, async () => {
+test("a box that cannot start is reported with a remedy, and retried", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([{ text: "I look.", calls: [["bash", { command: "ls" }]] }]);
   await using terminal = onTerminal(place, model.flags, { DOCKER_HOST: `unix://${place.at("none.sock")}` });
@@ -91,7 +91,7 @@ test("a box that cannot start is said with what to do, and tried again", { skip 
   assert.equal(await terminal.ended, 0);
 });
 
-test("what was typed is there in the next chat of the folder, and not of another", { skip }, async () => {
+test("typed messages are available in the next chat of the same folder only", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([{ text: "Hm." }]);
   await using first = onTerminal(place, model.flags);
@@ -114,7 +114,7 @@ test("what was typed is there in the next chat of the folder, and not of another
   assert.doesNotMatch(await other.until(/Hm\.|✗/), /remember/);
 });
 
-test("what a command of the chat cannot use is said, with what to type here", { skip }, async () => {
+test("an unusable argument of a chat command is reported with what to type", { skip }, async () => {
   await using place = await household();
   await using terminal = onTerminal(place, []);
   await terminal.until(PROMPT);
@@ -130,7 +130,7 @@ test("what a command of the chat cannot use is said, with what to type here", { 
   }
 });
 
-test("an unknown command suggests the nearest, and a blank line is nothing", { skip }, async () => {
+test("an unknown command suggests the nearest, and a blank line does nothing", { skip }, async () => {
   await using place = await household();
   await using terminal = onTerminal(place, []);
   await terminal.until(PROMPT);

@@ -131,7 +131,7 @@ const sorted = (words: readonly string[]): readonly string[] => words.toSorted()
 
 for (const shell of SHELLS)
   describe(`completion of ${shell}`, { skip: absent(shell) }, () => {
-    test("every command is offered where its first words stand", () => {
+    test("every command is offered after its topic", () => {
       const topics = [...new Set(shown.map(([id]) => id.split(":").slice(0, -1).join(" ")))];
       const lines = topics.map((topic) => (topic === "" ? "harness " : `harness ${topic} `));
       const told = offered(shell, lines);
@@ -170,7 +170,7 @@ for (const shell of SHELLS)
       assert.deepEqual([files, rules], [["notes.md"], ["notes.md"]]);
     });
 
-    test("sessions are offered by their ids, and whatever their titles say stays text", () => {
+    test("sessions are offered by id, and their titles are only text", () => {
       const told = offered(shell, [
         "harness sessions show ",
         "harness run --model one",
@@ -184,16 +184,12 @@ for (const shell of SHELLS)
     });
   });
 
-test(
-  "at a break of the word the rest of a model's name is offered, as bash puts it",
-  { skip: absent("bash") },
-  () => {
-    const told = offered("bash", ["harness run --model house:", "harness run --model=house:7"]);
-    assert.deepEqual(told.offered, [["7b"], ["7b"]]);
-  },
-);
+test("after a colon bash is offered the rest of a model's name", { skip: absent("bash") }, () => {
+  const told = offered("bash", ["harness run --model house:", "harness run --model=house:7"]);
+  assert.deepEqual(told.offered, [["7b"], ["7b"]]);
+});
 
-test("a line that names another harness starts the one of PATH", { skip: absent("bash") }, async () => {
+test("a line that names another harness runs the one on PATH", { skip: absent("bash") }, async () => {
   await place.write("here/harness", `#!/bin/sh\ntouch ${place.at("started")}\n`, 0o755);
   assert.deepEqual(offered("bash", ["./harness completion z"]).offered, [["zsh"]]);
   assert.ok(!existsSync(place.at("started")));
@@ -208,7 +204,7 @@ const FREE = new Set(
 
 describe("of the commands", () => {
   for (const [id, command] of Object.entries(commands))
-    test(`${id}: it says what it is for, has an example, and its flags and values are completed`, () => {
+    test(`${id}: it has a summary and an example, and its flags and values are completed`, () => {
       const words = id.split(":");
       assert.ok((command.summary ?? "").length > 10);
       assert.ok((command.examples ?? []).length > 0, "no example");
@@ -235,7 +231,7 @@ describe("of the commands", () => {
       );
     });
 
-  test("what was said is not offered again, nor what it excludes, and behind -- the words are another command's", () => {
+  test("used flags and excluded ones are not offered again, and words after -- belong to another command", () => {
     const offers = (text: string): readonly string[] =>
       completionAt(typedLine(`harness ${text}`), catalogue).words.map(({ value }) => value);
     assert.ok(offers("run --co").includes("--continue"));

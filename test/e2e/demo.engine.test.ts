@@ -34,39 +34,35 @@ async function leftBy(place: Scratch): Promise<readonly string[]> {
 
 const ANSWER = /^The test passes now\. .*\n$/;
 
-test(
-  "the demo mends the bug, is refused, meets the network's end, and leaves nothing behind",
-  { skip },
-  async () => {
-    await using place = await home();
-    const { code, stdout, stderr } = await demo(place);
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, ANSWER);
-    const lines = [
-      /^scripted-demo\.jsonl \(scripted\) · workspace-write · /m,
-      /^✗ bash npm test .*exit 1/m,
-      /^⊘ bash curl .* denied: .* \(code\.fetched\)/m,
-      /^✗ bash node report\.js .*network: /m,
-      /^✓ edit_file sum\.js/m,
-      /^✓ bash npm test/m,
-      /^changed +1 modified\n +~ sum\.js/m,
-      /^refused +bash +curl /m,
-      /^status +done/m,
-      /^next +harness run "…"\n +harness sessions show /m,
-    ];
-    const places = lines.map((line) => stderr.search(line));
-    assert.deepEqual(
-      places,
-      places.toSorted((one, other) => one - other),
-      stderr,
-    );
-    assert.ok(!places.includes(-1), stderr);
-    assert.deepEqual(await leftBy(place), []);
-  },
-);
+test("the demo fixes the bug, is refused, has no network, and leaves nothing behind", { skip }, async () => {
+  await using place = await home();
+  const { code, stdout, stderr } = await demo(place);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, ANSWER);
+  const lines = [
+    /^scripted-demo\.jsonl \(scripted\) · workspace-write · /m,
+    /^✗ bash npm test .*exit 1/m,
+    /^⊘ bash curl .* denied: .* \(code\.fetched\)/m,
+    /^✗ bash node report\.js .*network: /m,
+    /^✓ edit_file sum\.js/m,
+    /^✓ bash npm test/m,
+    /^changed +1 modified\n +~ sum\.js/m,
+    /^refused +bash +curl /m,
+    /^status +done/m,
+    /^next +harness run "…"\n +harness sessions show /m,
+  ];
+  const places = lines.map((line) => stderr.search(line));
+  assert.deepEqual(
+    places,
+    places.toSorted((one, other) => one - other),
+    stderr,
+  );
+  assert.ok(!places.includes(-1), stderr);
+  assert.deepEqual(await leftBy(place), []);
+});
 
 test(
-  "its events say the same: a refusal, a failure at the network, and a test that fails and then passes",
+  "its events match: a refusal, a network failure, and a test that fails and then passes",
   { skip },
   async () => {
     await using place = await home();
@@ -97,7 +93,7 @@ test(
   },
 );
 
-test("with --quiet it tells the refusal and the answer, and no more", { skip }, async () => {
+test("with --quiet only the refusal and the answer are shown", { skip }, async () => {
   await using place = await home();
   const { code, stdout, stderr } = await demo(place, ["--quiet"]);
   assert.equal(code, 0);
@@ -105,7 +101,7 @@ test("with --quiet it tells the refusal and the answer, and no more", { skip }, 
   assert.match(stderr, /^\nrefused +bash +curl .*\n +denied: .*\n$/);
 });
 
-test("where a model was chosen it does the task, and its failure is the demo's", { skip }, async () => {
+test("with a chosen model the demo uses it, and fails if it fails", { skip }, async () => {
   await using place = await home();
   await using model = await startModel([
     read("sum.js"),
@@ -125,7 +121,7 @@ test("where a model was chosen it does the task, and its failure is the demo's",
   assert.deepEqual(await leftBy(place), []);
 });
 
-test("the demo without a place for its copy names the place and ends with 1", { skip }, async () => {
+test("the demo without room for its copy names the folder and ends with 1", { skip }, async () => {
   await using place = await home();
   const { code, stderr } = await demo(place, [], { TMPDIR: "/nowhere" });
   assert.equal(code, 1);

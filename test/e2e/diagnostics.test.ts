@@ -56,7 +56,7 @@ const whatsIn = (text: string): readonly unknown[] =>
     .split("\n")
     .map((line) => (JSON.parse(line) as Record<string, unknown>)["what"]);
 
-test("each run leaves its diagnostics: what it was, what happened, how it ended, and not a word that was said", async () => {
+test("each run leaves diagnostics of its settings, events and end, without any text of the conversation", async () => {
   await using place = await home();
   const ran = await run(place, scripted(place));
   assert.equal(ran.code, 0, ran.stderr);
@@ -70,7 +70,7 @@ test("each run leaves its diagnostics: what it was, what happened, how it ended,
   assert.match(text, /"key":"provider","value":"scripted","origin":"--provider"/);
 });
 
-test("HARNESS_LOG says them on stderr from a level on, and stdout stays the answer", async () => {
+test("HARNESS_LOG writes diagnostics to stderr from a level on, and stdout stays the answer", async () => {
   await using place = await home();
   const loud = await run(place, [...scripted(place), "--quiet"], { HARNESS_LOG: "info" });
   assert.match(loud.stderr, /^\d\d:\d\d:\d\d\.\d{3} info {2}run started {2}run=/m);
@@ -85,7 +85,7 @@ test("HARNESS_LOG says them on stderr from a level on, and stdout stays the answ
   );
 });
 
-test("a command that fails is there with where it failed; one that was typed wrong is not", async () => {
+test("a failing command is logged with its stack, and a usage error is not", async () => {
   await using place = await home();
   assert.equal((await run(place, ["sandbox", "exec", "--", "true"])).code, 125);
   assert.equal((await run(place, ["run", "--no-such-flag"])).code, 2);
@@ -98,7 +98,7 @@ test("a command that fails is there with where it failed; one that was typed wro
   assert.match(String(stack), /at .*dist\//);
 });
 
-test("a run that has no box says why, once, with what it came from", async () => {
+test("a run without a box logs the reason once, with its cause", async () => {
   await using place = await home();
   await place.write(
     "model.jsonl",
@@ -131,7 +131,7 @@ const echoing = (place: Scratch) =>
     },
   ]);
 
-test("the file for a bug report has what happened, and nothing that is nobody's business", async () => {
+test("the bug report contains what happened and no private data", async () => {
   await using place = await home();
   await using server = await echoing(place);
   const url = `${server.url}/v1`;
@@ -179,7 +179,7 @@ test("the file for a bug report has what happened, and nothing that is nobody's 
   assert.match(text, /== environment variables that are set\n.*OPENAI_API_KEY/);
 });
 
-test("what is there is not written over, and without a name it lies beside our state, not in the folder", async () => {
+test("an existing file is not overwritten, and by default the report is written next to our state", async () => {
   await using place = await home();
   await place.write("work/mine.txt", "mine");
   const refused = await run(place, ["doctor", "--bundle", "mine.txt"]);
@@ -201,7 +201,7 @@ async function killedOnce(place: Scratch, child: { kill: (signal: "SIGKILL") => 
   child.kill("SIGKILL");
 }
 
-test("of a run that was killed all lines are there that it wrote", async () => {
+test("a killed run's log has all lines written so far", async () => {
   await using place = await home();
   await place.write("model.jsonl", JSON.stringify({ reply: [{ delay: "60s" }, "x"] }));
   const asked = harness(place, scripted(place), {

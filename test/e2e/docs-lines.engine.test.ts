@@ -112,7 +112,7 @@ const asHere = (word: string): string => (word === "/tmp/broken-sum" ? place.at(
 const FAULT = /internal error|\n {4}at |unexpected argument|Nonexistent flag|is no setting/i;
 
 describe("lines of the documentation", { skip, concurrency: 2 }, () => {
-  test("each is typed once, behind what it is about", async () => {
+  test("each line works as typed, in a suitable session", async () => {
     const ran = await harness(place, ["run", "mend the bug", "--no-verify"]);
     assert.equal(ran.code, 0, ran.stderr);
     const wrong: string[] = [];
@@ -129,7 +129,7 @@ describe("lines of the documentation", { skip, concurrency: 2 }, () => {
     assert.deepEqual(wrong, []);
   });
 
-  test("what is not typed is no more than it has to be", () => {
+  test("no more lines than necessary are left out", () => {
     assert.ok(typed.length >= 80, String(typed.length));
     for (const [form, why] of NOT_HERE)
       assert.ok(

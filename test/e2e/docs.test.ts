@@ -17,7 +17,7 @@ const judged = pages()
     return verdict === "" ? [] : [{ page, words, verdict, code: Number(code) }];
   });
 
-describe("verdicts that the documentation shows", { concurrency: 3 }, () => {
+describe("verdicts shown in the documentation", { concurrency: 3 }, () => {
   for (const { page, words, verdict, code } of judged)
     test(`${page}: ${words.join(" ")} is ${verdict}`, async () => {
       const ended = await runProgram("bin/harness", words, {
@@ -29,5 +29,5 @@ describe("verdicts that the documentation shows", { concurrency: 3 }, () => {
       assert.match(ended.stdout, new RegExp(`^${verdict}  `));
     });
 
-  test("they are many", () => assert.ok(judged.length >= 12, String(judged.length)));
+  test("there are many of them", () => assert.ok(judged.length >= 12, String(judged.length)));
 });

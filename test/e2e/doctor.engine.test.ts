@@ -35,7 +35,7 @@ const QWEN = {
   capabilities: ["completion", "tools"],
 };
 
-test("with engine, image and model there, doctor says that a run would work", { skip }, async () => {
+test("with engine, image and model present, doctor reports that a run would work", { skip }, async () => {
   await using ollama = await startFakeOllama({ models: [QWEN] });
   const report = await doctor([], { OLLAMA_HOST: ollama.url });
   assert.deepEqual(
@@ -65,7 +65,7 @@ test("with engine, image and model there, doctor says that a run would work", { 
   );
 });
 
-test("a model that is missing ends with 5 and the command that brings it", { skip }, async () => {
+test("a missing model ends with 5 and the command that fetches it", { skip }, async () => {
   await using ollama = await startFakeOllama({ models: [] });
   const report = await doctor([], { OLLAMA_HOST: ollama.url });
   assert.equal(report.code, 5);
@@ -75,7 +75,7 @@ test("a model that is missing ends with 5 and the command that brings it", { ski
   );
 });
 
-test("a model that chats and is there is offered before a download", { skip }, async () => {
+test("an installed chat model is offered before a download", { skip }, async () => {
   const there = [
     { name: "nomic-embed-text:latest", capabilities: ["embedding"] },
     { name: "own/coder:7b", capabilities: ["completion", "tools"] },
@@ -93,13 +93,13 @@ test("a model that chats and is there is offered before a download", { skip }, a
   );
 });
 
-test("a flag is what is checked, not the default", { skip }, async () => {
+test("a flag is checked instead of the default", { skip }, async () => {
   await using ollama = await startFakeOllama({ models: [{ ...QWEN, name: "other:1b" }] });
   const report = await doctor(["--model", "other:1b", "--base-url", ollama.url], {});
   assert.equal(report.code, 0);
 });
 
-test("an engine that is dead ends with 6, whatever the model", { skip }, async () => {
+test("a dead engine ends with 6, whatever the model", { skip }, async () => {
   const report = await doctor(["--provider", "scripted"], { DOCKER_HOST: "unix:///nowhere/docker.sock" });
   assert.equal(report.code, 6);
   const engine = report.checks.find(({ id }) => id === "engine");
@@ -107,20 +107,16 @@ test("an engine that is dead ends with 6, whatever the model", { skip }, async (
   assert.match(engine?.remedy ?? "", /unset DOCKER_HOST/);
 });
 
-test(
-  "an image of the user's that lacks what the runner needs is named with what it lacks",
-  { skip },
-  async () => {
-    const report = await doctor(["--provider", "scripted", "--image", "harness-test-none:1"], {});
-    assert.equal(report.code, 6);
-    assert.match(
-      report.checks.find(({ id }) => id === "image")?.detail ?? "",
-      /harness-test-none:1 is not on this engine/,
-    );
-  },
-);
+test("a configured image that is missing is named", { skip }, async () => {
+  const report = await doctor(["--provider", "scripted", "--image", "harness-test-none:1"], {});
+  assert.equal(report.code, 6);
+  assert.match(
+    report.checks.find(({ id }) => id === "image")?.detail ?? "",
+    /harness-test-none:1 is not on this engine/,
+  );
+});
 
-test("a broken config file ends with 2 and everything else is still checked", { skip }, async () => {
+test("a broken config file ends with 2, and everything else is still checked", { skip }, async () => {
   await using home = await scratch({ "config/harness/config.json": '{"mode": "yolo"}' });
   const env = { XDG_CONFIG_HOME: home.at("config") };
   const { code, stdout } = await runProgram("bin/harness", ["doctor", "--json"], { home: home.path, env });
@@ -133,7 +129,7 @@ test("a broken config file ends with 2 and everything else is still checked", { 
   assert.equal(stateOf(report, "engine"), "ok");
 });
 
-test("a person sees a line a check, and no escape sequences in a pipe", { skip }, async () => {
+test("the output has one line per check, and no escape sequences in a pipe", { skip }, async () => {
   await using home = await scratch();
   const { stdout } = await runProgram("bin/harness", ["doctor"], { home: home.path });
   assert.match(stdout, /^ok {4}engine {8}Docker/m);

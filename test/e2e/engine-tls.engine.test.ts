@@ -55,7 +55,7 @@ async function engineBehindTls(place: Scratch): Promise<AsyncDisposable & { read
 }
 
 test(
-  "a command runs in the box of an engine behind TLS, and a server of another authority is refused",
+  "a command runs on an engine with TLS, and a server of another authority is refused",
   { skip: why },
   async () => {
     await using place = await scratch();
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  "what a session changed at the engine of a docker context is found with the context's certificates",
+  "a session's changes on the engine of a docker context are found with the context's certificates",
   { skip: why },
   async () => {
     await using place = await scratch();

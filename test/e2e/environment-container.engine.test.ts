@@ -31,7 +31,7 @@ RUN id -u > /tmp/uid; id -g >> /tmp/uid; ! echo more 2>/dev/null >> said && mkdi
 `;
 
 test(
-  "a dev container's Dockerfile is made by lines in a box of their own, once it is trusted, and boxes start from it",
+  "a trusted dev container's Dockerfile is built line by line in separate boxes, and boxes start from it",
   { skip },
   async () => {
     await using base = await ownImage();
@@ -89,7 +89,7 @@ RUN bin/say > said && cat /opt/own.txt /opt/files/own.txt unpacked/in >> said; s
 `;
 
 test(
-  "files of a build's context are in the layer of that workspace alone, with the bytes that were trusted",
+  "files of a build context are only in that workspace's layer, with the trusted bytes",
   { skip },
   async () => {
     const project = {
@@ -174,7 +174,7 @@ RUN ["sh", "-c", "echo $(id -u):$(stat -c %u:%g /home/kit/mine) > /opt/said/root
 ${more}`;
 
 test(
-  "lines of a Dockerfile run as the user that it names, without any right of root, and its lines after that as the next",
+  "lines of a Dockerfile run as the user it names, without any capability, and later lines as the next user",
   { skip },
   async () => {
     await using place = await household({
@@ -226,7 +226,7 @@ test(
 );
 
 test(
-  "an address of a Dockerfile is asked for through the layer's own walls, where the user granted it; refused, it says so",
+  "a download in a Dockerfile is made from the layer's own box if the user granted it, and is reported if refused",
   { skip },
   async () => {
     // An address of this host's loopback that no tool of the box takes for its own.

@@ -30,7 +30,7 @@ const pushNames = async (id: string, host: string): Promise<readonly string[]> =
   );
 
 test(
-  "an environment is built here, pushed, and there in a pod by its digest, with what was installed",
+  "an environment is built locally, pushed, and available in a pod by its digest with everything installed",
   { skip },
   () =>
     onStub(async (user, images) => {
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  "where the project changes, pods go on with the older one, and a registry that is not named is said",
+  "after a project change pods use the older environment, and a registry that is not configured is reported",
   { skip },
   () =>
     onStub(async (user) => {

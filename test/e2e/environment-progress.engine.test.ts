@@ -34,7 +34,7 @@ async function stoppedAt(
 }
 
 test(
-  "a build on a terminal draws a bar that moves, fits and leaves with Ctrl-C; the next one goes on, and where nothing is redrawn lines tell the same",
+  "a build on a terminal draws a progress bar and can be stopped with Ctrl-C, the next one continues, and without redrawing lines show the same",
   { skip: skip || noScreen },
   async () => {
     await using place = await household();

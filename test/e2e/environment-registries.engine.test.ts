@@ -131,7 +131,7 @@ const PROJECTS: readonly Project[] = [
 
 for (const { name, packages, files, folder, setup, runs, asks } of PROJECTS)
   test(
-    `${name}'s packages come through the company's proxy into the environment, and are there without a network`,
+    `${name}'s packages are installed through the company's proxy, and available without a network`,
     { skip: skip || noCertificates },
     async (t) => {
       const own = await debianImage(name, packages);

@@ -79,46 +79,42 @@ x
 the tool
 `;
 
-test(
-  "what a Dockerfile takes of stages and images is in the layer, and nothing else of them",
-  { skip },
-  async () => {
-    await using held = await scratch();
-    await held.write("kit/bin/tool", "#!/bin/sh\necho the tool\n");
-    await using kit = await bareImage(held.path, ["kit"]);
-    await using place = await household({
-      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
-      ".devcontainer/Dockerfile": dockerfile(kit.name, "exit 7"),
-      ".devcontainer/own.txt": "own\n",
-    });
-    try {
-      const shown = await trustAll(place);
-      assert.match(
-        shown,
-        /builds in a separate container, to copy files from it: [^\n]*echo stray > \/opt\/stray/,
-      );
-      assert.match(shown, /own\.txt: own/);
-      const failed = await harness(place, "env", "build");
-      assert.equal(failed.code, 1, failed.stderr);
-      assert.match(failed.stderr, /set-up failed: exit 7/);
-      assert.equal((await stageImages(place)).length, 1, "it is kept for the build that goes on");
+test("files taken from stages and images are in the layer, and nothing else of these", { skip }, async () => {
+  await using held = await scratch();
+  await held.write("kit/bin/tool", "#!/bin/sh\necho the tool\n");
+  await using kit = await bareImage(held.path, ["kit"]);
+  await using place = await household({
+    ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+    ".devcontainer/Dockerfile": dockerfile(kit.name, "exit 7"),
+    ".devcontainer/own.txt": "own\n",
+  });
+  try {
+    const shown = await trustAll(place);
+    assert.match(
+      shown,
+      /builds in a separate container, to copy files from it: [^\n]*echo stray > \/opt\/stray/,
+    );
+    assert.match(shown, /own\.txt: own/);
+    const failed = await harness(place, "env", "build");
+    assert.equal(failed.code, 1, failed.stderr);
+    assert.match(failed.stderr, /set-up failed: exit 7/);
+    assert.equal((await stageImages(place)).length, 1, "it is kept for the build that goes on");
 
-      await place.write("work/.devcontainer/Dockerfile", dockerfile(kit.name, "true"));
-      await trustAll(place);
-      const built = await harness(place, "env", "build");
-      assert.equal(built.code, 0, built.stderr);
-      assert.doesNotMatch(built.stderr, /^\d+\/\d+ .*echo stray/m, "the stage is not made again");
-      assert.equal(await inBox(place, LOOK), SAID);
-      assert.deepEqual(await stageImages(place), []);
+    await place.write("work/.devcontainer/Dockerfile", dockerfile(kit.name, "true"));
+    await trustAll(place);
+    const built = await harness(place, "env", "build");
+    assert.equal(built.code, 0, built.stderr);
+    assert.doesNotMatch(built.stderr, /^\d+\/\d+ .*echo stray/m, "the stage is not made again");
+    assert.equal(await inBox(place, LOOK), SAID);
+    assert.deepEqual(await stageImages(place), []);
 
-      await place.write("work/.devcontainer/own.txt", "other\n");
-      const changed = await harness(place, "env", "show");
-      assert.match(changed.stdout + changed.stderr, /is ignored: it has changed since it was trusted/);
-    } finally {
-      await harness(place, "env", "rm", "--all");
-    }
-  },
-);
+    await place.write("work/.devcontainer/own.txt", "other\n");
+    const changed = await harness(place, "env", "show");
+    assert.match(changed.stdout + changed.stderr, /is ignored: it has changed since it was trusted/);
+  } finally {
+    await harness(place, "env", "rm", "--all");
+  }
+});
 
 const PATTERNS = `FROM ${image} AS made
 RUN mkdir -p /lib/kit/one /lib/kit/two/deep /lib/kit/.dotted && cd /lib/kit && touch one/a.so one/b.so one/.c.so one/d.txt two/a2.so two/deep/e.so \\
@@ -131,21 +127,18 @@ COPY --from=made /*.whl /opt/
 COPY --from=made /lib/kit/t*/d??p /lib/kit/o*e /opt/both/
 `;
 
-test(
-  "patterns find names of a stage as COPY means them: within a name, dots too, no link on the way, folders by what is in them",
-  { skip },
-  async () => {
-    await using place = await household({
-      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
-      ".devcontainer/Dockerfile": PATTERNS,
-    });
-    try {
-      await trustAll(place);
-      const built = await harness(place, "env", "build");
-      assert.equal(built.code, 0, built.stderr);
-      assert.equal(
-        await inBox(place, "cd /opt; find names ways folder both *.whl | sort; stat -c '%a %u:%g' folder/in"),
-        `both
+test("patterns match names in a stage as COPY does", { skip }, async () => {
+  await using place = await household({
+    ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+    ".devcontainer/Dockerfile": PATTERNS,
+  });
+  try {
+    await trustAll(place);
+    const built = await harness(place, "env", "build");
+    assert.equal(built.code, 0, built.stderr);
+    assert.equal(
+      await inBox(place, "cd /opt; find names ways folder both *.whl | sort; stat -c '%a %u:%g' folder/in"),
+      `both
 both/.c.so
 both/a.so
 both/b.so
@@ -166,15 +159,14 @@ ways
 ways/a2.so
 711 5:6
 `,
-      );
-    } finally {
-      await harness(place, "env", "rm", "--all");
-    }
-  },
-);
+    );
+  } finally {
+    await harness(place, "env", "rm", "--all");
+  }
+});
 
 test(
-  "an image that is gone after the build is named with what brings it back, and boxes start as before",
+  "an image removed after the build is reported with the command to restore it, and boxes start as before",
   { skip },
   async () => {
     await using held = await scratch();
@@ -223,49 +215,53 @@ test(
   },
 );
 
-test("what a stage has not is said, and what a hostile one holds stays in the layer", { skip }, async () => {
-  await using own = await ownImage();
-  const lines = (taken: string): string => `FROM ${own.name} AS odd
+test(
+  "a file missing from a stage is reported, and a hostile stage stays within the layer",
+  { skip },
+  async () => {
+    await using own = await ownImage();
+    const lines = (taken: string): string => `FROM ${own.name} AS odd
 RUN mkdir -p /odd/up && ln -s /etc /odd/up/out && ln -s ../../../../../../etc/hostname /odd/name && ln -s /nowhere /odd/none
 FROM ${image}
 RUN mkdir -p /opt/up/out
 ${taken}
 RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
 `;
-  await using place = await household({
-    ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
-  });
-  try {
-    for (const [taken, why] of [
-      ["COPY --from=odd /odd/missing /opt/", /the stage has no \/odd\/missing/],
-      ["COPY --from=odd /odd/none /opt/", /the stage has no \/odd\/none/],
-      ["COPY --from=odd /odd/m*g /opt/", /the stage has no \/odd\/m\*g/],
-      ["COPY --from=odd /etc/p*d /opt/one", /several files need a folder/],
-      [
-        "COPY --from=harness-test-none:1 /a /opt/",
-        /the image harness-test-none:1, from which the environment is built, is not on this engine\n {2}next: docker pull harness-test-none:1, then: harness env build/,
-      ],
-      ["COPY --from=odd /odd/up /opt/up", /set-up failed: [^]*cannot overwrite/],
-    ] as const) {
-      await place.write("work/.devcontainer/Dockerfile", lines(taken));
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+    });
+    try {
+      for (const [taken, why] of [
+        ["COPY --from=odd /odd/missing /opt/", /the stage has no \/odd\/missing/],
+        ["COPY --from=odd /odd/none /opt/", /the stage has no \/odd\/none/],
+        ["COPY --from=odd /odd/m*g /opt/", /the stage has no \/odd\/m\*g/],
+        ["COPY --from=odd /etc/p*d /opt/one", /several files need a folder/],
+        [
+          "COPY --from=harness-test-none:1 /a /opt/",
+          /the image harness-test-none:1, from which the environment is built, is not on this engine\n {2}next: docker pull harness-test-none:1, then: harness env build/,
+        ],
+        ["COPY --from=odd /odd/up /opt/up", /set-up failed: [^]*cannot overwrite/],
+      ] as const) {
+        await place.write("work/.devcontainer/Dockerfile", lines(taken));
+        await trustAll(place);
+        const failed = await harness(place, "env", "build");
+        assert.notEqual(failed.code, 0, taken);
+        assert.match(failed.stderr, why);
+      }
+      await place.write("work/.devcontainer/Dockerfile", lines("COPY --from=odd /odd/name /opt/name"));
       await trustAll(place);
-      const failed = await harness(place, "env", "build");
-      assert.notEqual(failed.code, 0, taken);
-      assert.match(failed.stderr, why);
+      const built = await harness(place, "env", "build");
+      assert.equal(built.code, 0, built.stderr);
+      const host = execFileSync("hostname").toString().trim();
+      assert.ok(!(await inBox(place, "cat /said")).includes(host), "a link leads nowhere but into the image");
+    } finally {
+      await harness(place, "env", "rm", "--all");
+      assert.deepEqual(await stageImages(place), []);
     }
-    await place.write("work/.devcontainer/Dockerfile", lines("COPY --from=odd /odd/name /opt/name"));
-    await trustAll(place);
-    const built = await harness(place, "env", "build");
-    assert.equal(built.code, 0, built.stderr);
-    const host = execFileSync("hostname").toString().trim();
-    assert.ok(!(await inBox(place, "cat /said")).includes(host), "a link leads nowhere but into the image");
-  } finally {
-    await harness(place, "env", "rm", "--all");
-    assert.deepEqual(await stageImages(place), []);
-  }
-});
+  },
+);
 
-test("a stage stays for the build that takes of it, and for nobody longer", { skip }, async () => {
+test("a stage's image is kept only during the builds that use it", { skip }, async () => {
   await using place = await household({
     ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
     ".devcontainer/Dockerfile": `FROM ${image} AS odd

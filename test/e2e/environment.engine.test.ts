@@ -48,7 +48,7 @@ const SETUP = [
 ];
 
 test(
-  "what set-up installs is in every box, the host's own folder is untouched, and nothing of the rest is kept",
+  "what set-up installs is in every box, the host's own folder is untouched, and everything else is discarded",
   { skip },
   async () => {
     await using place = await household({ "deps/mine.txt": "the host's" });
@@ -81,7 +81,7 @@ test(
   },
 );
 
-test("what a run writes into it reaches no other run", { skip }, async () => {
+test("changes that a run makes to the environment reach no other run", { skip }, async () => {
   await using place = await household();
   await withRecipe(place, { folders: ["deps"], setup: SETUP });
   assert.equal((await build(place)).code, 0);
@@ -124,7 +124,7 @@ test("what a run writes into it reaches no other run", { skip }, async () => {
 });
 
 test(
-  "a step that fails shows its last lines and keeps the log; mended, the build goes on there",
+  "a failing step shows its last lines and keeps the log, and after a fix the build continues there",
   { skip },
   async () => {
     await using place = await household();
@@ -148,7 +148,7 @@ test(
   },
 );
 
-test("a build that was killed leaves nothing that counts, and goes on where it was", { skip }, async () => {
+test("a killed build leaves nothing valid, and continues where it was", { skip }, async () => {
   await using place = await household();
   const setup = [{ run: "echo one >> deps/count" }, { run: "test -f go || sleep 60" }];
   await withRecipe(place, { folders: ["deps"], setup });
@@ -165,32 +165,28 @@ test("a build that was killed leaves nothing that counts, and goes on where it w
   await removed(place);
 });
 
-test(
-  "one that is older than the project is used, and said with what renews it; a damaged one is not",
-  { skip },
-  async () => {
-    await using place = await household({ "package.json": "{}" });
-    await withRecipe(place, { folders: ["deps"], setup: SETUP });
-    assert.equal((await build(place)).code, 0);
-    await place.write("work/package-lock.json", "{}");
-    const stale = await sandboxExec(place, ["--env", "own", "--", "cat", "deps/lib.txt"]);
-    assert.equal(stale.stdout.toString(), "real\n");
-    assert.match(stale.stderr, /lock files.*have changed.*Rebuild it: harness env build --env own/);
-    const folder = place.at(".local/state/harness/environments");
-    const [id = ""] = await readdir(folder);
-    const record = path.join(folder, id, "record");
-    const text = await readFile(record, "utf8");
-    await writeFile(record, text.replaceAll(/harness-env-[\w-]+/g, "harness-env-no-such-volume"));
-    const damaged = await sandboxExec(place, ["--env", "own", "--", "sh", "-c", "ls deps/lib.txt"]);
-    assert.notEqual(damaged.code, 0);
-    assert.match(damaged.stderr, /is not used: the engine no longer has a volume/);
-    await writeFile(record, text);
-    await removed(place);
-  },
-);
+test("an outdated environment is used with a notice, and a damaged one is not used", { skip }, async () => {
+  await using place = await household({ "package.json": "{}" });
+  await withRecipe(place, { folders: ["deps"], setup: SETUP });
+  assert.equal((await build(place)).code, 0);
+  await place.write("work/package-lock.json", "{}");
+  const stale = await sandboxExec(place, ["--env", "own", "--", "cat", "deps/lib.txt"]);
+  assert.equal(stale.stdout.toString(), "real\n");
+  assert.match(stale.stderr, /lock files.*have changed.*Rebuild it: harness env build --env own/);
+  const folder = place.at(".local/state/harness/environments");
+  const [id = ""] = await readdir(folder);
+  const record = path.join(folder, id, "record");
+  const text = await readFile(record, "utf8");
+  await writeFile(record, text.replaceAll(/harness-env-[\w-]+/g, "harness-env-no-such-volume"));
+  const damaged = await sandboxExec(place, ["--env", "own", "--", "sh", "-c", "ls deps/lib.txt"]);
+  assert.notEqual(damaged.code, 0);
+  assert.match(damaged.stderr, /is not used: the engine no longer has a volume/);
+  await writeFile(record, text);
+  await removed(place);
+});
 
 test(
-  "a service is there for every command, and gone with the box; one that cannot start says why",
+  "a service is available to every command and ends with the box, and a failing one reports why",
   { skip },
   async () => {
     await using place = await household({ "server.cjs": SERVER });
@@ -225,35 +221,39 @@ const ROOM = "-o size=3m";
 const mounted = (words: string, folder: string): boolean =>
   spawnSync("mount", [...words.split(" "), folder]).status === 0;
 
-test("a full disk is said, and with room again the build goes on where it was", { skip }, async (context) => {
-  await using place = await household();
-  await place.write(".local/state/x", "");
-  const state = place.at(".local/state");
-  if (!mounted(`-t tmpfs ${ROOM} none`, state))
-    return context.skip("no file system may be mounted here, so none can be full");
-  try {
-    const large = "head -c 8000000 /dev/zero > stray.bin && echo two >> deps/count";
-    await withRecipe(place, {
-      folders: ["deps"],
-      setup: [{ run: "echo one >> deps/count" }, { run: large }],
-    });
-    const full = await build(place);
-    assert.equal(full.code, 1);
-    assert.match(
-      full.stderr,
-      /No space left on device\n {2}next: free some space .* continues where it stopped/,
-    );
-    assert.ok(mounted("-o remount,size=64m", state));
-    const mended = await build(place);
-    assert.equal(mended.code, 0, mended.stderr);
-    assert.equal(await inBox(place, "cat deps/count"), "one\ntwo\n");
-    await removed(place);
-  } finally {
-    spawnSync("umount", [state]);
-  }
-});
+test(
+  "a full disk is reported, and with room again the build continues where it was",
+  { skip },
+  async (context) => {
+    await using place = await household();
+    await place.write(".local/state/x", "");
+    const state = place.at(".local/state");
+    if (!mounted(`-t tmpfs ${ROOM} none`, state))
+      return context.skip("no file system may be mounted here, so none can be full");
+    try {
+      const large = "head -c 8000000 /dev/zero > stray.bin && echo two >> deps/count";
+      await withRecipe(place, {
+        folders: ["deps"],
+        setup: [{ run: "echo one >> deps/count" }, { run: large }],
+      });
+      const full = await build(place);
+      assert.equal(full.code, 1);
+      assert.match(
+        full.stderr,
+        /No space left on device\n {2}next: free some space .* continues where it stopped/,
+      );
+      assert.ok(mounted("-o remount,size=64m", state));
+      const mended = await build(place);
+      assert.equal(mended.code, 0, mended.stderr);
+      assert.equal(await inBox(place, "cat deps/count"), "one\ntwo\n");
+      await removed(place);
+    } finally {
+      spawnSync("umount", [state]);
+    }
+  },
+);
 
-test("a run that was parked goes on with its environment as it had it", { skip }, async () => {
+test("a parked run continues with its environment unchanged", { skip }, async () => {
   await using place = await household();
   await withRecipe(place, { folders: ["deps"], setup: SETUP });
   assert.equal((await build(place)).code, 0);
@@ -289,7 +289,7 @@ async function sandboxRm(place: Scratch): Promise<Ended> {
 const SERVER =
   'require("node:http").createServer((_, answer) => answer.end("served")).listen(5099, "127.0.0.1");';
 
-test("a link in the place of a folder is not followed, and told", { skip }, async () => {
+test("a link in place of an environment folder is not followed, and is reported", { skip }, async () => {
   await using place = await household();
   await withRecipe(place, { folders: ["deps"], setup: SETUP });
   assert.equal((await build(place)).code, 0);
@@ -320,7 +320,7 @@ const HOSTILE = [
 ].join("\n");
 
 test(
-  "a hostile set-up reaches its own environment and nothing else: no image, no workspace, no cache or box of others",
+  "a hostile set-up affects only its own environment: no image, workspace, cache or box of others",
   { skip },
   async () => {
     await using hostile = await household({ README: "mine\n", ".git/HEAD": "", ".harness/x": "" });

@@ -38,7 +38,7 @@ for (const [scripted, solved] of [
   ["solution", true],
   ["wrong", false],
 ] as const)
-  test(`what is scripted as ${scripted} is ${solved ? "solved" : "a false done"}`, { skip }, async () => {
+  test(`the scripted ${scripted} counts as ${solved ? "solved" : "a false done"}`, { skip }, async () => {
     await using place = await household();
     const words = [
       "eval",
@@ -66,7 +66,7 @@ for (const [scripted, solved] of [
     assert.match(await readFile(place.at("out/report.html"), "utf8"), /python-retry/);
   });
 
-test("what a small model replied never ends with 0, and solves nothing", { skip }, async () => {
+test("recorded replies of a small model never end with 0 and solve nothing", { skip }, async () => {
   await using place = await household();
   const more = ["--jobs", "2", "--scripted", "reply", "--out", place.at("out"), "--json"];
   const ran = await harness(place, ["eval", FIRST_WORDS, ...more]);
@@ -77,7 +77,7 @@ test("what a small model replied never ends with 0, and solves nothing", { skip 
     assert.deepEqual([exit_code !== 0, solved, false_done], [true, false, false], ran.stdout);
 });
 
-test("nothing that a run leaves leads the check's own files out of its workspace", { skip }, async () => {
+test("files left by a run cannot redirect the check's own files out of its workspace", { skip }, async () => {
   await using place = await household();
   await place.write(
     "suite/leads/task.json",
@@ -109,7 +109,7 @@ test("nothing that a run leaves leads the check's own files out of its workspace
   await assert.rejects(readFile(place.at("away/answer")));
 });
 
-test("an eval that is killed goes on with what has no result", { skip }, async () => {
+test("a killed eval continues with the tasks that have no result", { skip }, async () => {
   await using place = await household();
   const words = ["eval", SUITE, ...named, "--scripted", "solution", "--out", place.at("out")];
   const killed = await harness(place, words, {
@@ -140,7 +140,7 @@ test("results of one eval are never shown as those of another", { skip }, async 
 });
 
 test(
-  "a model that is not there ends it with 5, without a result; a test that is changed gains nothing",
+  "a missing model ends the eval with 5 and no result, and changing a test gains nothing",
   { skip },
   async () => {
     await using place = await household();
@@ -171,35 +171,31 @@ test(
   },
 );
 
-test(
-  "each run may have several candidates, and a result counts those that were begun",
-  { skip },
-  async () => {
-    await using place = await household();
-    for (const [check, solved, attempts] of [
-      ["true", true, 1],
-      ["false", false, 2],
-    ] as const) {
-      const out = ["--out", place.at("out")];
-      const words = [
-        "eval",
-        SUITE,
-        "--only",
-        "python-retry",
-        "--scripted",
-        "solution",
-        "--attempts",
-        "2",
-        ...out,
-      ];
-      const ran = await harness(place, [...words, "--", "--check", check]);
-      assert.equal(ran.code, 0, ran.stderr);
-      const [result] = await resultsOf(place);
-      assert.deepEqual([result?.solved, result?.attempts], [solved, attempts], result?.reason);
-      await rm(place.at("out"), { recursive: true });
-    }
-  },
-);
+test("each run may have several candidates, and a result counts those that started", { skip }, async () => {
+  await using place = await household();
+  for (const [check, solved, attempts] of [
+    ["true", true, 1],
+    ["false", false, 2],
+  ] as const) {
+    const out = ["--out", place.at("out")];
+    const words = [
+      "eval",
+      SUITE,
+      "--only",
+      "python-retry",
+      "--scripted",
+      "solution",
+      "--attempts",
+      "2",
+      ...out,
+    ];
+    const ran = await harness(place, [...words, "--", "--check", check]);
+    assert.equal(ran.code, 0, ran.stderr);
+    const [result] = await resultsOf(place);
+    assert.deepEqual([result?.solved, result?.attempts], [solved, attempts], result?.reason);
+    await rm(place.at("out"), { recursive: true });
+  }
+});
 
 interface Scripted {
   readonly call?: string;
@@ -235,7 +231,7 @@ async function doneBy(name: string, task: EvalTask, place: Scratch, at: string):
 }
 
 test(
-  "in a box of many, every shipped solution passes its check, and nothing else does",
+  "in one shared box every shipped solution passes its check, and nothing else does",
   { skip },
   async () => {
     await using place = await household();

@@ -24,7 +24,7 @@ after(() => {
   server.close();
 });
 
-test("a granted host is reached from there, and what else was asked for is said", { skip }, async () => {
+test("a remote box reaches a granted host, and other requests are reported", { skip }, async () => {
   await using far = await overNetwork();
   await using place = await household();
   const line = `curl -sS --noproxy '' http://${at()}/; curl -sS http://elsewhere.test/ >/dev/null`;
@@ -37,7 +37,7 @@ test("a granted host is reached from there, and what else was asked for is said"
 const file = (name: string): string => `curl -sS -m 20 http://files.test/${name} >> got; echo $?`;
 
 test(
-  "a frozen box there takes what is granted with the answer, and goes on in its copy",
+  "a remote frozen box gets what is granted with the answer, and continues in its copy",
   { skip },
   async () => {
     await using far = await overNetwork();

@@ -59,7 +59,7 @@ async function farPlace(replies: Replies = obeys): Promise<Far> {
   };
 }
 
-test("a run goes on with a session where its copy lies, and says so", { skip }, async () => {
+test("a run continues a session where its copy is, with a notice", { skip }, async () => {
   await using far = await farPlace();
   const id = await far.begun();
   for (const words of [["--continue"], ["--resume", id.slice(0, 8)]]) {
@@ -79,36 +79,32 @@ test("a run goes on with a session where its copy lies, and says so", { skip }, 
   assert.equal(finishedOf(again).answer, "It says two.", again.stderr);
 });
 
-test(
-  "another engine that is named is refused with what to type, and so is a box over the folder",
-  { skip },
-  async () => {
-    await using far = await farPlace();
-    const id = await far.begun();
-    const record = `.local/state/harness/layers/${id}/layer`;
-    const layer = JSON.parse(await far.place.read(record)) as { readonly at: string };
-    assert.equal(layer.at, far.host);
-    // As one that has no such copy would be.
-    await far.place.write(
-      record,
-      JSON.stringify({ ...layer, volume: "harness-none", at: "ssh://dev@far.test" }),
-    );
-    const other = await far.run("--engine", far.host, "--continue", "run: cat b.txt");
-    assert.equal(other.code, 2, other.stderr);
-    const why = JSON.stringify(eventsOf(other));
-    assert.match(why, /copy on the engine at ssh:\/\/dev@far\.test, but the one at/);
-    assert.match(why, /use --engine ssh:\/\/dev@far\.test;/);
-    await far.place.write(record, JSON.stringify(layer));
-    const bound = await far.run("--isolation", "bind", "--continue", "run: cat b.txt");
-    assert.equal(bound.code, 2, bound.stderr);
-    assert.match(
-      bound.stdout + bound.stderr,
-      /isolation bind \(from --isolation\): the engine at \S+ cannot see this machine's files/,
-    );
-  },
-);
+test("naming another engine is refused with what to type, and so is bind isolation", { skip }, async () => {
+  await using far = await farPlace();
+  const id = await far.begun();
+  const record = `.local/state/harness/layers/${id}/layer`;
+  const layer = JSON.parse(await far.place.read(record)) as { readonly at: string };
+  assert.equal(layer.at, far.host);
+  // As one that has no such copy would be.
+  await far.place.write(
+    record,
+    JSON.stringify({ ...layer, volume: "harness-none", at: "ssh://dev@far.test" }),
+  );
+  const other = await far.run("--engine", far.host, "--continue", "run: cat b.txt");
+  assert.equal(other.code, 2, other.stderr);
+  const why = JSON.stringify(eventsOf(other));
+  assert.match(why, /copy on the engine at ssh:\/\/dev@far\.test, but the one at/);
+  assert.match(why, /use --engine ssh:\/\/dev@far\.test;/);
+  await far.place.write(record, JSON.stringify(layer));
+  const bound = await far.run("--isolation", "bind", "--continue", "run: cat b.txt");
+  assert.equal(bound.code, 2, bound.stderr);
+  assert.match(
+    bound.stdout + bound.stderr,
+    /isolation bind \(from --isolation\): the engine at \S+ cannot see this machine's files/,
+  );
+});
 
-test("a fork, and a session whose changes were applied, begin where new ones do", { skip }, async () => {
+test("a fork and a session with applied changes start where new ones do", { skip }, async () => {
   await using far = await farPlace();
   const id = await far.begun();
   const forked = await far.run("--resume", id, "--fork", "run: cat b.txt");
@@ -121,7 +117,7 @@ test("a fork, and a session whose changes were applied, begin where new ones do"
 });
 
 test(
-  "a chat goes on there, and one of this machine says where to type it",
+  "a chat continues on the remote engine, and a local chat says where to type it",
   { skip: skip || noTerminal },
   async () => {
     await using far = await farPlace();
@@ -144,7 +140,7 @@ test(
 );
 
 test(
-  "an answer finds the box that waits there, also where DOCKER_HOST alone had named it",
+  "an answer finds the box waiting remotely, even if only DOCKER_HOST had named the engine",
   { skip },
   async () => {
     await using far = await farPlace([bash("curl -sS -m 5 http://example.com/x; echo ran >> ran"), FINE]);

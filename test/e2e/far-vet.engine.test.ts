@@ -54,26 +54,22 @@ async function nothingLeft(place: Scratch): Promise<void> {
   assert.deepEqual([volumes ?? [], await engine.api.listContainers({ all: true, filters })], [[], []]);
 }
 
-test(
-  "an archive is unpacked there, looked at here and run there; nothing of it stays",
-  { skip },
-  async () => {
-    await using far = await overNetwork();
-    await using place = await repository();
-    await run("tar", ["-czf", place.at("bad.tgz"), "-C", place.at("work"), "bad"]);
-    const ran = await harness(place, ["vet", "--json", "--engine", far.host, place.at("bad.tgz")], NONE);
-    const { verdict, repository: told, steps, findings } = reportOf(ran);
-    assert.deepEqual([ran.code, verdict, told.kind, told.files], [40, "hostile", "archive", 2], ran.stderr);
-    assert.ok(steps.length > 0);
-    assert.ok(
-      findings.some(({ rule }) => rule.startsWith("run.")),
-      JSON.stringify(findings),
-    );
-    await nothingLeft(place);
-  },
-);
+test("an archive is unpacked, inspected and run remotely, and nothing of it stays", { skip }, async () => {
+  await using far = await overNetwork();
+  await using place = await repository();
+  await run("tar", ["-czf", place.at("bad.tgz"), "-C", place.at("work"), "bad"]);
+  const ran = await harness(place, ["vet", "--json", "--engine", far.host, place.at("bad.tgz")], NONE);
+  const { verdict, repository: told, steps, findings } = reportOf(ran);
+  assert.deepEqual([ran.code, verdict, told.kind, told.files], [40, "hostile", "archive", 2], ran.stderr);
+  assert.ok(steps.length > 0);
+  assert.ok(
+    findings.some(({ rule }) => rule.startsWith("run.")),
+    JSON.stringify(findings),
+  );
+  await nothingLeft(place);
+});
 
-test("two commits are compared there", { skip }, async () => {
+test("two commits are compared remotely", { skip }, async () => {
   await using far = await overNetwork();
   await using place = await repository();
   const git = (...words: readonly string[]) =>
@@ -102,7 +98,7 @@ test("two commits are compared there", { skip }, async () => {
   await nothingLeft(place);
 });
 
-test("the demo is played there, and its copy goes", { skip }, async () => {
+test("the demo runs remotely, and its copy is removed", { skip }, async () => {
   await using far = await overNetwork();
   await using place = await scratch({ "tmp/.keep": "", "work/.keep": "" });
   const start = { env: { ...NONE.env, TMPDIR: place.at("tmp") } };
@@ -116,7 +112,7 @@ test("the demo is played there, and its copy goes", { skip }, async () => {
   await nothingLeft(place);
 });
 
-test("an environment is installed there, and its boxes there have it", { skip }, async () => {
+test("an environment is installed remotely and used by the boxes there", { skip }, async () => {
   await using far = await overNetwork();
   await using place = await household({ "deps/mine.txt": "the host's" });
   const setup = [

@@ -188,7 +188,7 @@ after(async () => {
 
 for (const { tool, outside, contained, reaches } of WAYS)
   test(
-    `${tool}: judged, ${outside === undefined ? "in the box" : "outside"}, written down; a deny holds`,
+    `${tool}: judged, ${outside === undefined ? "in the box" : "outside"}, recorded; a deny holds`,
     { skip },
     () => {
       const group = (reaches === true ? shared.far : shared.near) ?? assert.fail("there was no run");
@@ -199,7 +199,7 @@ for (const { tool, outside, contained, reaches } of WAYS)
   );
 
 for (const name of NAMES)
-  test(`${name}: judged, in the box, written down; a deny holds`, { skip }, async () => {
+  test(`${name}: judged, in the box, recorded; a deny holds`, { skip }, async () => {
     const { place, lines } = shared.words ?? assert.fail("there was no run");
     const [ok, no] = name === "skill" ? ["/ok.sh", "/denied.sh"] : [`ok-${name}`, `denied-${name}`];
     const at = (file: string): string => place.at("work", file);
@@ -209,7 +209,7 @@ for (const name of NAMES)
   });
 
 for (const [name, act] of Object.entries(OTHERS))
-  test(`${name}: judged, in the box, written down; a deny holds`, { skip }, async () => {
+  test(`${name}: judged, in the box, recorded; a deny holds`, { skip }, async () => {
     await using place = await household({ "a.txt": "a\n" });
     await place.write(POLICY, DENIED_FILES);
     await act(place);
@@ -222,7 +222,7 @@ for (const [name, act] of Object.entries(OTHERS))
   });
 
 test(
-  "a project's hook: judged, in the box, written down; a deny holds, and what it guards is not run",
+  "a project's hook: judged, in the box, recorded; a deny holds, and the guarded call does not run",
   { skip },
   async () => {
     const hooks = [
@@ -256,7 +256,7 @@ test(
   },
 );
 
-test("bash: no rule of another condition is needed, and none of it is run", { skip }, async () => {
+test("bash: a rule for the tool alone denies it, and nothing runs", { skip }, async () => {
   await using place = await household();
   await place.write(POLICY, denial('tool = "bash"'));
   await using model = await startModel([
@@ -292,7 +292,7 @@ const builtIn = (): readonly string[] =>
     },
   }).map(({ name }) => name);
 
-test("no tool is without a row", () => {
+test("every tool has a row", () => {
   const rows = new Set([...WAYS.map(({ tool }) => tool), ...Object.keys(WITHOUT_ROW)]);
   const all = new Set([...BUILT_IN, ...builtIn()]);
   assert.deepEqual(
@@ -305,7 +305,7 @@ test("no tool is without a row", () => {
   );
 });
 
-test("nothing that brings tools is without a row", () => {
+test("everything that adds tools has a row", () => {
   const source = readFileSync(path.join(ROOT, "src/app/project/open-extensions.ts"), "utf8");
   const [, list = ""] = /const OPENERS: readonly Opener\[\] = \[([^\]]*)\]/.exec(source) ?? [];
   const openers = list

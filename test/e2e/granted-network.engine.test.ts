@@ -35,7 +35,7 @@ const sh = (line: string): readonly string[] => ["--", "bash", "-c", line];
 /** The box's own loopback is what the address means otherwise. */
 const get = (url: string): string => `curl -sSL --noproxy '' http://${url}`;
 
-test("sandbox exec --allow-domain reaches that host and says what else was asked for", { skip }, async () => {
+test("sandbox exec --allow-domain reaches that host and reports other requests", { skip }, async () => {
   await using place = await household({ ".harness/config.json": '{"max_turns": 99}' });
   const line = `${get(`${at()}/x`)}; ${get("elsewhere.test/")} >/dev/null; ${get("elsewhere.test/")} >/dev/null`;
   const ended = await sandboxExec(place, ["--json", "--allow-domain", at(), ...sh(line)]);
@@ -78,7 +78,7 @@ const lock = (...names: readonly string[]): string =>
 const INSTALL = `printf '%s' '${lock("first", "left-pad")}' > node_modules/.package-lock.json`;
 
 test(
-  "a preset whose tool this machine has not is asked of the box, and told as its own",
+  "a preset whose tool is missing on this machine is resolved in the box, and reported",
   { skip },
   async () => {
     await using place = await household();
@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  "a run tells what was reached and refused: the model, its events, its report; it is no refusal",
+  "a run reports reached and refused hosts to the model, in events and in its report, without counting as refused",
   { skip },
   async () => {
     await using place = await household({ "node_modules/.package-lock.json": lock("first") });
@@ -132,7 +132,7 @@ test(
   },
 );
 
-test("a chat counts what each of its requests installed", { skip: noTerminal || skip }, async () => {
+test("a chat counts the packages that each request installed", { skip: noTerminal || skip }, async () => {
   await using place = await household({ "node_modules/.package-lock.json": lock("first") });
   const done = { text: "It is done." };
   await using model = await startModel([bash(INSTALL), done, bash("cat README.md"), done]);

@@ -46,14 +46,14 @@ async function nextOf(place: Place, words: readonly string[], env: Record<string
 }
 
 describe("init", () => {
-  test("a run that cannot reach a model which nobody chose names it", { skip: alone }, async () => {
+  test("init is suggested when a run cannot reach a model that nobody chose", { skip: alone }, async () => {
     await using place = await scratch({ "work/x": "" });
     assert.equal(await nextOf(place, []), "harness init");
     assert.equal(await nextOf(place, ["--model", "mine:8b"]), "harness doctor");
     assert.equal(await nextOf(place, [], { HARNESS_BASE_URL: "http://127.0.0.1:9" }), "harness doctor");
   });
 
-  test("without a terminal it says what it would write; with --yes it writes that", async () => {
+  test("without a terminal it shows what it would write, and with --yes it writes that", async () => {
     await using place = await scratch({ x: "" });
     await using fake = await startFakeOllama({ models });
     const asked = await init(place, fake.url, []);
@@ -80,7 +80,7 @@ describe("init", () => {
     assert.match(await readFile(told.file, "utf8"), /qwen3:8b/);
   });
 
-  test("with --json nobody is asked, at a terminal neither", { skip: noTerminal }, async () => {
+  test("with --json nothing is asked, not even at a terminal", { skip: noTerminal }, async () => {
     await using place = await scratch({ "work/x": "" });
     await using fake = await startFakeOllama({ models });
     const env = { XDG_CONFIG_HOME: place.at("config"), OLLAMA_HOST: fake.url, HARNESS_CHAT_MODEL: "" };
@@ -95,7 +95,7 @@ describe("init", () => {
     assert.equal((JSON.parse(done.screen().trim()) as Told).written, true);
   });
 
-  test("without a server it says what was tried, and ends with 5", async () => {
+  test("without a server it reports what was tried, and ends with 5", async () => {
     await using place = await scratch({ x: "" });
     const gone = await startFakeOllama();
     await gone[Symbol.asyncDispose]();

@@ -14,7 +14,7 @@ const SYSTEM = { ...NODE, PATH: "/usr/bin:/bin" };
 const SHOW = "process.stdout.write(JSON.stringify(process.argv.slice(2)));";
 const VERSION = `harness ${manifest.version}\n`;
 
-test("--version says the version", async () => {
+test("--version prints the version", async () => {
   const ended = await launch(path.join(ROOT, "bin/harness"), ["--version"], { env: SYSTEM });
   assert.deepEqual(said(ended), [0, VERSION, ""]);
 });
@@ -75,7 +75,7 @@ for (const modules of ["prefix/lib/node_modules/harness/node_modules", "prefix/l
     assert.deepEqual(said(got), [0, '{"key":"pids","value":64,"origin":"HARNESS_PIDS"}\n', ""]);
   });
 
-test("the packaged Node goes before the one on PATH, HARNESS_NODE before both", async () => {
+test("the packaged Node takes precedence over the one on PATH, and HARNESS_NODE over both", async () => {
   await using place = await packageWith("");
   await fakeNode(place, packagedNode("package/node_modules"), "v24.0.0");
   await fakeNode(place, "path/node", "v26.0.0");
@@ -110,7 +110,7 @@ for (const version of ["v24.0.0", "v24.0.0-rc.1", "v100.1.0"])
     assert.deepEqual(said(ended), [0, "this is good/node\n", ""]);
   });
 
-test("HARNESS_NODE that is not there is refused by name", async () => {
+test("a HARNESS_NODE that does not exist is refused by name", async () => {
   await using place = await packageWith(SHOW);
   const node = place.at("gone/node");
   const ended = await launch(place.at("package/bin/harness"), [], { env: { HARNESS_NODE: node } });
@@ -118,7 +118,7 @@ test("HARNESS_NODE that is not there is refused by name", async () => {
   assert.deepEqual(said(ended), [2, "", message]);
 });
 
-test("the first Node on PATH that is new enough is used; folders, broken and old ones are passed over", async () => {
+test("the first Node on PATH that is new enough is used; folders, broken and old ones are skipped", async () => {
   await using place = await packageWith(SHOW);
   await mkdir(place.at("folder/node"), { recursive: true });
   await fakeNode(place, "old one/node", "v20.0.0");
@@ -133,7 +133,7 @@ test("the first Node on PATH that is new enough is used; folders, broken and old
   assert.deepEqual(said(ended), [0, "this is good/node\n", ""]);
 });
 
-test("a Node of the current folder is passed over, whatever PATH says", async () => {
+test("a Node in the current folder is skipped, whatever PATH says", async () => {
   await using place = await packageWith(SHOW);
   for (const name of ["node", "bin/node", "good/node"]) await fakeNode(place, name, "v24.0.0");
   const PATH = `:.:bin:./bin:${place.at("good")}:`;
@@ -141,7 +141,7 @@ test("a Node of the current folder is passed over, whatever PATH says", async ()
   assert.deepEqual(said(ended), [0, "this is good/node\n", ""]);
 });
 
-test("with only an old Node on PATH it ends with 2 and names what it found", async () => {
+test("with only old Nodes on PATH it ends with 2 and lists them", async () => {
   await using place = await packageWith(SHOW);
   await fakeNode(place, "old one/node", "v20.0.0");
   await fakeNode(place, "older/node", "v18.1.2");
@@ -155,7 +155,7 @@ test("with only an old Node on PATH it ends with 2 and names what it found", asy
   ]);
 });
 
-test("with no Node at all it ends with 2 and says so", async () => {
+test("without any Node it ends with 2 and reports it", async () => {
   await using place = await packageWith(SHOW);
   const ended = await launch(place.at("package/bin/harness"), [], { env: { PATH: place.path } });
   assert.deepEqual(
@@ -203,7 +203,7 @@ for (const [name, node] of [
     assert.deepEqual([code, JSON.parse(stdout)], [0, AWKWARD]);
   });
 
-test("a leading dash is the program's, not Node's", async () => {
+test("a leading dash is passed to the program, not to Node", async () => {
   await using place = await packageWith(SHOW);
   const ended = await launch(place.at("package/bin/harness"), ["-e", "process.exit(9)"], { env: SYSTEM });
   assert.deepEqual(said(ended), [0, '["-e","process.exit(9)"]', ""]);

@@ -56,12 +56,12 @@ for (const [entry, ...groups] of WITHOUT)
     );
   });
 
-test("a run loads what it needs before its first request from files that are shared", () => {
+test("a run loads the code for its first request from shared files", () => {
   const loaded = groupsOf("commands/run.cjs");
   for (const group of ["start", "schemas", "oclif"]) assert.ok(loaded.has(group), [...loaded].join(" "));
 });
 
-test("a search has all of its files at once, and none that only leads to another", () => {
+test("a search loads all of its files directly", () => {
   const loaded = groupsOf("commands/search.cjs");
   for (const group of ["start", "asked", "progress"]) assert.ok(loaded.has(group), [...loaded].join(" "));
   const asked = [...globSync("chunks/asked-*.cjs", { cwd: DIST })].map((file) =>
@@ -90,7 +90,7 @@ const STARTS: readonly (readonly [words: readonly string[], ...more: readonly st
 ];
 
 for (const [words, ...more] of STARTS)
-  test(`harness ${words.join(" ")} has Node load none of what it has no use for`, (t) => {
+  test(`harness ${words.join(" ")} makes Node load no unneeded modules`, (t) => {
     const folder = mkdtempSync(path.join(tmpdir(), "harness-loaded-"));
     t.after(() => rmSync(folder, { recursive: true }));
     const [tells, told] = [path.join(folder, "tells.cjs"), path.join(folder, "loaded")];
@@ -110,7 +110,7 @@ for (const [words, ...more] of STARTS)
     );
   });
 
-test("the bundle speaks HTTP to engines, and has neither an ssh nor a gRPC of its own", () => {
+test("the bundle speaks HTTP to engines and contains neither ssh nor gRPC", () => {
   const texts = globSync("**/*.cjs", { cwd: DIST }).map((file) =>
     readFileSync(path.join(DIST, file), "utf8"),
   );
@@ -121,7 +121,7 @@ test("the bundle speaks HTTP to engines, and has neither an ssh nor a gRPC of it
   );
 });
 
-test("no file of the bundle has Node make an import of a built-in module", () => {
+test("no file of the bundle uses import for a built-in module", () => {
   const files = globSync("**/*.cjs", { cwd: DIST });
   assert.ok(files.length > 50, `${files.length} files`);
   const found = files.filter((file) =>

@@ -62,7 +62,7 @@ async function loseWhile(
 }
 
 test(
-  "a run whose pod is lost goes on in another one with all but the call under way, and says so",
+  "a run whose pod is lost continues in another one without the interrupted call, with a notice",
   { skip },
   async () => {
     await using stub = await stubPlace("none");
@@ -96,7 +96,7 @@ test(
 );
 
 test(
-  "a run whose pods are lost again and again ends with the cause, and what came home is there",
+  "a run whose pods keep getting lost ends with the cause, and returned changes are kept",
   { skip },
   async () => {
     await using stub = await stubPlace("none");
@@ -124,7 +124,7 @@ test(
   },
 );
 
-test("a check that is lost with its pod is run in the next one", { skip }, async () => {
+test("a check lost with its pod is run in the next one", { skip }, async () => {
   await using stub = await stubPlace("none");
   const { run } = await typing(stub);
   const check = `grep -q two a.txt && { test -e go || ${LONG}; }`;
@@ -139,7 +139,7 @@ test("a check that is lost with its pod is run in the next one", { skip }, async
 });
 
 test(
-  "a harness that is killed leaves what its calls changed, and the session goes on with it",
+  "a killed harness leaves the changes of its calls, and the session continues with them",
   { skip },
   async () => {
     await using stub = await stubPlace("none");

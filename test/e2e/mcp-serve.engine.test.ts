@@ -86,7 +86,7 @@ after(() => shared.server?.[Symbol.asyncDispose]());
 const auditOf = (of: Pick<Server, "place">, { about }: Called) =>
   auditLines(of.place).filter((line) => line["call"] === about["call"]);
 
-test("a command runs in the box: another host, another user, no network", { skip }, async () => {
+test("a command runs in the box with another host name, another user and no network", { skip }, async () => {
   const { text, isError, about } = await server().call("bash", {
     command: "hostname; id -u; ls /sys/class/net; pwd; echo done > made.txt",
   });
@@ -141,13 +141,13 @@ const WAYS: Readonly<Record<string, Way>> = {
   show_full: { allowed: { id: "o1" }, says: /no output "o1"|\[characters/ },
 };
 
-test("every tool that is offered is tried below", { skip }, async () => {
+test("every offered tool is tested below", { skip }, async () => {
   const { tools } = await server().client.listTools();
   assert.deepEqual(tools.map(({ name }) => name).toSorted(), Object.keys(WAYS).toSorted());
 });
 
 for (const [name, { allowed, says, denied, effect }] of Object.entries(WAYS)) {
-  test(`${name} is judged before it is done, and both stand in the audit`, { skip }, async () => {
+  test(`${name} is judged before it runs, and both are in the audit`, { skip }, async () => {
     const done = await server().call(name, allowed);
     assert.match(done.text, says);
     const lines = auditOf(server(), done);
@@ -159,25 +159,29 @@ for (const [name, { allowed, says, denied, effect }] of Object.entries(WAYS)) {
     assert.equal(lines[0]?.["runs"], true);
   });
   if (denied === undefined) continue;
-  test(`${name} is refused where it may not: the reason, no effect, and a line`, { skip }, async () => {
-    const refused = await server().call(name, denied);
-    assert.equal(refused.isError, true);
-    assert.equal(refused.about["kind"], "denied", refused.text);
-    assert.match(refused.text, /\(rule [\w.-]+\).*It was not run/s);
-    assert.ok(effect === undefined || !existsSync(server().place.at("work", effect)));
-    const lines = auditOf(server(), refused);
-    assert.deepEqual(
-      lines.map(({ kind, runs }) => [kind, runs]),
-      [
-        ["decision", false],
-        ["call.ended", undefined],
-      ],
-    );
-  });
+  test(
+    `${name} is refused where it is not allowed, with the reason, no effect, and an audit line`,
+    { skip },
+    async () => {
+      const refused = await server().call(name, denied);
+      assert.equal(refused.isError, true);
+      assert.equal(refused.about["kind"], "denied", refused.text);
+      assert.match(refused.text, /\(rule [\w.-]+\).*It was not run/s);
+      assert.ok(effect === undefined || !existsSync(server().place.at("work", effect)));
+      const lines = auditOf(server(), refused);
+      assert.deepEqual(
+        lines.map(({ kind, runs }) => [kind, runs]),
+        [
+          ["decision", false],
+          ["call.ended", undefined],
+        ],
+      );
+    },
+  );
 }
 
 test(
-  "what asks and is not contained is refused with what would do; its allowed twin runs",
+  "an uncontained call that requires confirmation is refused with a remedy, and a contained one runs",
   { skip },
   async () => {
     const net = await server().call("bash", { command: "curl -m 2 http://192.0.2.1/" });
@@ -190,7 +194,7 @@ test(
 );
 
 test(
-  "a call that would be asked about runs if it is contained, and never with --on-ask refuse",
+  "a call that requires confirmation runs if it is contained, and never with --on-ask refuse",
   { skip },
   async () => {
     const asked = { command: 'eval "$(echo touch ran)"' };
@@ -203,20 +207,20 @@ test(
   },
 );
 
-test("a secret in what a command prints is masked", { skip }, async () => {
+test("a secret in a command's output is masked", { skip }, async () => {
   const key = `ghp_${"a1B2".repeat(9)}`;
   const { text } = await server().call("bash", { command: `printf '%s%s' ghp_ ${key.slice(4)}` });
   assert.ok(!text.includes(key), text);
 });
 
-test("the same call may be made again and again", { skip }, async () => {
+test("the same call may be repeated", { skip }, async () => {
   for (let n = 0; n < 6; n += 1) {
     const { text, isError } = await server().call("bash", { command: "cat b.txt" });
     assert.deepEqual([text.trim(), isError], ["b", false]);
   }
 });
 
-test("a long output is cut, and its rest is shown by show_full", { skip }, async () => {
+test("a long output is cut, and show_full shows the rest", { skip }, async () => {
   const { text, about } = await server().call("bash", { command: "seq 20000" });
   assert.ok(text.length < 31_000);
   assert.match(text, /characters left out; show_full/);
@@ -224,13 +228,13 @@ test("a long output is cut, and its rest is shown by show_full", { skip }, async
   assert.match(rest.text, /\n8\d\d\d\n/);
 });
 
-test("the folder and exported variables stay from call to call", { skip }, async () => {
+test("the folder and exported variables persist between calls", { skip }, async () => {
   await server().call("bash", { command: "mkdir -p deep && cd deep && export KEPT=yes" });
   const { text } = await server().call("bash", { command: "pwd; echo $KEPT; cd .." });
   assert.deepEqual(text.trim().split("\n"), [server().place.at("work/deep"), "yes"]);
 });
 
-test("a call that is given up ends its command, and the next is served", { skip }, async () => {
+test("a cancelled call ends its command, and the next one is served", { skip }, async () => {
   const given = new AbortController();
   const long = server().call(
     "bash",
@@ -249,33 +253,37 @@ test("a call that is given up ends its command, and the next is served", { skip 
   assert.equal(cancelled.length, 1);
 });
 
-test("the client leaves: the box goes, the session is there, and undo takes it back", { skip }, async () => {
-  const place = await household(FILES);
-  const other = await serving([], place);
-  await using _ = other;
-  const { about } = await other.call("bash", { command: "echo changed > a.txt; rm b.txt; echo x > c.txt" });
-  assert.equal((await boxesOver(place.at("work"))).length, 1);
-  await other.client.close();
-  while ((await boxesOver(place.at("work"))).length > 0) await sleep(50);
-  const id = String(about["session"]);
-  const shown = await harness(place, ["sessions", "show", id, "--json"]);
-  const { title, status, model, provider } = JSON.parse(shown.stdout) as Record<string, unknown>;
-  assert.deepEqual(
-    { title, status, model, provider },
-    { title: "Served over MCP to other-agent 3", status: "done", model: "other-agent 3", provider: "mcp" },
-  );
-  const undone = await harness(place, ["undo", id]);
-  assert.equal(undone.code, 0, undone.stderr);
-  assert.deepEqual(
-    [await place.read("work/a.txt"), await place.read("work/b.txt")],
-    [FILES["a.txt"], FILES["b.txt"]],
-  );
-  assert.ok(!existsSync(place.at("work/c.txt")));
-  assert.equal(auditLines(other.place).at(-1)?.["kind"], "closed");
-});
+test(
+  "when the client leaves, the box is removed, the session stays, and undo takes it back",
+  { skip },
+  async () => {
+    const place = await household(FILES);
+    const other = await serving([], place);
+    await using _ = other;
+    const { about } = await other.call("bash", { command: "echo changed > a.txt; rm b.txt; echo x > c.txt" });
+    assert.equal((await boxesOver(place.at("work"))).length, 1);
+    await other.client.close();
+    while ((await boxesOver(place.at("work"))).length > 0) await sleep(50);
+    const id = String(about["session"]);
+    const shown = await harness(place, ["sessions", "show", id, "--json"]);
+    const { title, status, model, provider } = JSON.parse(shown.stdout) as Record<string, unknown>;
+    assert.deepEqual(
+      { title, status, model, provider },
+      { title: "Served over MCP to other-agent 3", status: "done", model: "other-agent 3", provider: "mcp" },
+    );
+    const undone = await harness(place, ["undo", id]);
+    assert.equal(undone.code, 0, undone.stderr);
+    assert.deepEqual(
+      [await place.read("work/a.txt"), await place.read("work/b.txt")],
+      [FILES["a.txt"], FILES["b.txt"]],
+    );
+    assert.ok(!existsSync(place.at("work/c.txt")));
+    assert.equal(auditLines(other.place).at(-1)?.["kind"], "closed");
+  },
+);
 
 test(
-  "read-only stays read-only: a look is given, a write is refused by policy and by the box",
+  "in read-only mode reading works, and writing is refused by policy and by the box",
   { skip },
   async () => {
     await using other = await serving(["--mode", "read-only"]);
@@ -288,7 +296,7 @@ test(
   },
 );
 
-test("a box that is lost is said, and the next call has another one", { skip }, async () => {
+test("a lost box is reported, and the next call gets a new one", { skip }, async () => {
   const { engine } = await import("../fixtures/engine-api.ts");
   await using other = await serving();
   await other.call("bash", { command: "echo first > first.txt" });
@@ -352,7 +360,7 @@ async function rawly(place: Scratch) {
 }
 
 test(
-  "garbage, floods and long lines end nothing: stdout has messages alone, and a call is served",
+  "garbage, floods and long lines end nothing, stdout contains only messages, and calls are served",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -396,7 +404,7 @@ test(
   },
 );
 
-test("SIGTERM ends what runs, removes the box, and is said by the exit code", { skip }, async () => {
+test("SIGTERM ends running calls and removes the box, and sets the exit code", { skip }, async () => {
   await using place = await household(FILES);
   await using raw = await rawly(place);
   const { child, texts, ended, answer, put } = raw;
@@ -416,7 +424,7 @@ test("SIGTERM ends what runs, removes the box, and is said by the exit code", { 
   assert.equal(last?.["status"], "interrupted");
 });
 
-test("the user's hooks watch over what a client calls", { skip }, async () => {
+test("the user's hooks apply to a client's calls", { skip }, async () => {
   const place = await household(FILES);
   const veto = {
     event: "PreToolUse",

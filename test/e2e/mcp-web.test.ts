@@ -21,7 +21,7 @@ async function ran(place: Scratch, steps: readonly object[], words: readonly str
   return { run, calls, finished: finishedOf(run) };
 }
 
-test("a server by its address is asked as far as policy, grants and hooks go, and all of it is audited", async () => {
+test("policy, grants and hooks apply to a server at an address, and everything is audited", async () => {
   await using place = await scratch();
   await mkdir(place.at("work"));
   await using web = await startMcpWeb();

@@ -33,7 +33,7 @@ const noticesOf = (ran: Ran): readonly string[] =>
   eventsOf(ran).flatMap((event) => (event.type === "notice" ? [event.text] : []));
 
 test(
-  "a server's tools are in the first request; a call is judged, is run in the box, and is in the audit",
+  "a server's tools are in the first request, and a call is judged, run in the box, and audited",
   { skip },
   async () => {
     await using place = await served({
@@ -83,7 +83,7 @@ test(
   },
 );
 
-test("a rule or a hook that denies a server's tool holds, and its twin runs", { skip }, async () => {
+test("a rule or a hook that denies a server's tool holds, and an allowed call runs", { skip }, async () => {
   await using place = await served({ files: inBox() });
   const hooks = [
     { event: "PreToolUse", tools: "files__*", name: "watch", command: "grep -q forbidden && exit 2; true" },
@@ -121,7 +121,7 @@ test("a rule or a hook that denies a server's tool holds, and its twin runs", { 
   assert.equal(finishedOf(ran).denials.length, 2);
 });
 
-test("a server that dies is said once, and the run goes on without it", { skip }, async () => {
+test("a server that dies is reported once, and the run continues without it", { skip }, async () => {
   await using place = await served({ files: inBox("dies-at-start"), gone: { command: "no-such-program" } });
   await using model = await startModel([{ calls: [["read_file", { path: "a.txt" }]] }, DONE]);
   const ran = await harness(place, ["run", "--json", ...model.flags, "what is in a.txt?"]);
@@ -135,7 +135,7 @@ test("a server that dies is said once, and the run goes on without it", { skip }
   assert.match((await harness(place, ["mcp", "logs", "files"])).stdout, /no licence␛\[31m found/);
 });
 
-test("a server is tried in a box, with the verdicts of its tools", { skip }, async () => {
+test("mcp test tries a server in a box and shows the verdicts of its tools", { skip }, async () => {
   await using place = await served({ files: inBox() });
   const ran = await harness(place, ["mcp", "test", "files", "--json"]);
   assert.equal(ran.code, 0, ran.stderr);
@@ -156,34 +156,30 @@ test("a server is tried in a box, with the verdicts of its tools", { skip }, asy
   assert.deepEqual([gone.code, /there is no server with that name/.test(gone.stderr)], [2, true]);
 });
 
-test(
-  "a project's server counts once it is trusted, and then runs in the box; on the host it never does",
-  { skip },
-  async () => {
-    const both = {
-      mcpServers: { files: inBox(), outside: { command: "touch", args: ["/tmp/outside"], sandbox: false } },
-    };
-    await using place = await household({ "mcp-server.ts": FIXTURE, ".mcp.json": JSON.stringify(both) });
-    await using model = await startModel([DONE, DONE]);
-    const before = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
-    assert.equal(before.code, 0, before.stderr);
-    assert.ok(!toolsIn(model.asked()[0]).some((name) => name.startsWith("files__")));
-    const shown = await harness(place, ["trust", "--show"]);
-    assert.match(
-      shown.stdout,
-      /starts in every box, as the MCP server files: \["node","mcp-server.ts","good"\]/,
-    );
-    assert.match(shown.stdout, /outside is ignored/);
-    await trustAll(place);
-    const after = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
-    assert.equal(after.code, 0, after.stderr);
-    assert.ok(toolsIn(model.asked()[1]).includes("files__echo"), noticesOf(after).join("\n"));
-    assert.match(noticesOf(after).join("\n"), /outside .* is left out: a project's server runs in the box/);
-  },
-);
+test("a project's server starts once it is trusted, in the box and never on the host", { skip }, async () => {
+  const both = {
+    mcpServers: { files: inBox(), outside: { command: "touch", args: ["/tmp/outside"], sandbox: false } },
+  };
+  await using place = await household({ "mcp-server.ts": FIXTURE, ".mcp.json": JSON.stringify(both) });
+  await using model = await startModel([DONE, DONE]);
+  const before = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
+  assert.equal(before.code, 0, before.stderr);
+  assert.ok(!toolsIn(model.asked()[0]).some((name) => name.startsWith("files__")));
+  const shown = await harness(place, ["trust", "--show"]);
+  assert.match(
+    shown.stdout,
+    /starts in every box, as the MCP server files: \["node","mcp-server.ts","good"\]/,
+  );
+  assert.match(shown.stdout, /outside is ignored/);
+  await trustAll(place);
+  const after = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
+  assert.equal(after.code, 0, after.stderr);
+  assert.ok(toolsIn(model.asked()[1]).includes("files__echo"), noticesOf(after).join("\n"));
+  assert.match(noticesOf(after).join("\n"), /outside .* is left out: a project's server runs in the box/);
+});
 
 test(
-  "a server of this machine is refused with nobody there, waits for a person who parks, and runs by a rule",
+  "a server on the host is refused with nobody there, waits for approval when parked, and runs by a rule",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a\n" });
@@ -216,7 +212,7 @@ test(
 );
 
 test(
-  "a chat has the tools from its first request on, and in the box of another mode",
+  "a chat has the tools from its first request on, and also in the box of another mode",
   { skip: noTerminal || skip },
   async () => {
     await using place = await served({ files: inBox() });

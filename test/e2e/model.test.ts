@@ -54,7 +54,7 @@ const serving = (answer: (body: unknown) => string): Promise<FakeOllama> =>
   });
 
 describe("model", { concurrency: 3 }, () => {
-  test("list shows what the server has, and what is assumed and why", async () => {
+  test("list shows the server's models, and what is assumed and why", async () => {
     await using fake = await serving(answerTo);
     const state = { XDG_STATE_HOME: place.at("list"), OLLAMA_HOST: fake.url };
     assert.deepEqual(await run(["list"], state), {
@@ -84,7 +84,7 @@ describe("model", { concurrency: 3 }, () => {
     assert.equal((JSON.parse(lines[3] ?? "") as { kind: string }).kind, "embedding");
   });
 
-  test("a probe is kept, shown and gone by", async () => {
+  test("a probe's result is stored, shown and used", async () => {
     await using fake = await serving(answerTo);
     const env = { XDG_STATE_HOME: place.at("probe"), OLLAMA_HOST: fake.url };
     const { code, stdout } = await run(["probe"], env);
@@ -115,7 +115,7 @@ native calls work and are used
     );
   });
 
-  test("a model that only calls when it is held is held from then on", async () => {
+  test("a model that calls only when constrained is constrained from then on", async () => {
     await using fake = await serving((body) => {
       const { format, messages } = body as AskedFormat;
       if (format === undefined) return chatLine({ content: "You can use read_note for that." });
@@ -138,7 +138,7 @@ native calls work and are used
     assert.match(listed.stdout, /^ {2}gemma3:4b +16,384 server +no probe +held probe/m);
   });
 
-  test("a model through which no call gets ends with 5, and that is kept too", async () => {
+  test("a model that cannot make calls ends with 5, and that result is stored too", async () => {
     await using fake = await serving(() => chatLine({ content: "I cannot do that." }));
     const env = { XDG_STATE_HOME: place.at("poor"), OLLAMA_HOST: fake.url };
     const { code, stdout } = await run(["probe", "gemma3:4b", "--json"], env);
@@ -148,7 +148,7 @@ native calls work and are used
     assert.match(listed.stdout, /^ {2}gemma3:4b +16,384 server +no probe/m);
   });
 
-  test("a model that is missing ends with 5 and says how it is had", async () => {
+  test("a missing model ends with 5 and the command to get it", async () => {
     await using fake = await startFakeOllama({
       routes: {
         "/api/chat": (_body, response) => sendJson(response, { error: "model 'x' not found" }, 404),
@@ -164,7 +164,7 @@ native calls work and are used
     assert.equal(existsSync(place.at("missing")), false);
   });
 
-  test("without a server both end with 5; what the table knows is shown all the same", async () => {
+  test("without a server both commands end with 5, and the built-in table is still shown", async () => {
     const fake = await serving(answerTo);
     await fake[Symbol.asyncDispose]();
     const env = { XDG_STATE_HOME: place.at("down"), OLLAMA_HOST: fake.url };
@@ -175,7 +175,7 @@ native calls work and are used
     assert.match(probe.stderr, /ECONNREFUSED.*\n {2}next: OLLAMA_HOST=\S+ ollama serve\n$/);
   });
 
-  test("a row of the user's has the last word", async () => {
+  test("a row from the user takes precedence", async () => {
     await using fake = await serving(answerTo);
     await place.write(
       "own/harness/config.json",
@@ -186,7 +186,7 @@ native calls work and are used
     assert.match(stdout, /^\* qwen3:8b +4,096 user +no user +text user +yes server +yes server$/m);
   });
 
-  test("a provider by name without its key: probe and doctor name the variable, and send nothing", async () => {
+  test("a provider without its key: probe and doctor name the variable and send nothing", async () => {
     const probe = await run(["probe", "--provider", "gemini", "--model", "m"], {
       XDG_STATE_HOME: place.at("keyless"),
     });

@@ -8,7 +8,7 @@ import { resultsIn } from "./run-requests.ts";
 import { holding, holds, service, VALUE } from "./secret-service.ts";
 
 test(
-  "a secret reaches its host by https, and is left nowhere: output, events, state, index, reports",
+  "a secret reaches its host by https, and does not appear in output, events, state, index or reports",
   { skip },
   async () => {
     const { at, pem, asked } = await service();

@@ -35,7 +35,7 @@ for (const base of ["/proc/none", "/proc/self/none", "/dev/null"]) {
   };
   for (const words of WRITES)
     test(
-      `harness ${words.join(" ")} ends with its cause where ${base} is to hold its files`,
+      `harness ${words.join(" ")} ends with the cause if ${base} cannot hold its files`,
       { skip },
       async () => {
         await using place = await scratch({ "rows.jsonl": `{"repo":"."}\n` });
@@ -51,7 +51,7 @@ for (const base of ["/proc/none", "/proc/self/none", "/dev/null"]) {
       },
     );
   for (const words of READS)
-    test(`harness ${words.join(" ")} works where ${base} is to hold its files`, { skip }, async () => {
+    test(`harness ${words.join(" ")} works even if ${base} cannot hold its files`, { skip }, async () => {
       await using place = await scratch();
       const { code, stdout } = await runProgram("bin/harness", words, {
         home: place.path,

@@ -46,7 +46,7 @@ const textOf = ({ title, body, tags }: Readonly<Record<string, unknown>>): reado
 ];
 
 describe("notes", { concurrency: 2 }, () => {
-  test("a person adds, lists, shows, changes and removes what the model's tools read", async () => {
+  test("a person can add, list, show, change and remove the notes that the model's tools read", async () => {
     await using one = await kept();
     const { harness, place } = one;
     const added = await harness(["add", "Build", "make", "all", "--tag", "how", "--tag", "build"]);
@@ -90,7 +90,7 @@ describe("notes", { concurrency: 2 }, () => {
     );
   });
 
-  test("what names no note of this folder is an error that says so, and nothing is done", async () => {
+  test("an unknown note is an error, and nothing is done", async () => {
     await using one = await kept();
     const { harness, place } = one;
     await harness(["add", "here"]);
@@ -131,7 +131,7 @@ describe("notes", { concurrency: 2 }, () => {
     );
   });
 
-  test("people and a run write at the same time, and nothing is lost or given twice", async () => {
+  test("a person and a run can write at the same time without losing or duplicating notes", async () => {
     await using one = await kept();
     const { harness, place } = one;
     await harness(["add", "mine"]);
@@ -156,7 +156,7 @@ describe("notes", { concurrency: 2 }, () => {
 });
 
 describe("a note in the user's editor", { skip: noTerminal }, () => {
-  test("is what the editor left, and its file is gone", async () => {
+  test("is what the editor saved, and the temporary file is removed", async () => {
     await using one = await kept();
     const { harness, place, env } = one;
     await harness(["add", "Build", "make", "--tag", "how"]);
@@ -182,7 +182,7 @@ describe("a note in the user's editor", { skip: noTerminal }, () => {
     );
   });
 
-  test("that another changed meanwhile is not written over, and what was typed is kept", async () => {
+  test("that was changed meanwhile is not overwritten, and the typed text is kept", async () => {
     await using one = await kept();
     const { harness, place, env } = one;
     await harness(["add", "Build", "make"]);
@@ -202,7 +202,7 @@ describe("a note in the user's editor", { skip: noTerminal }, () => {
     assert.match((await harness(["show", "1"])).stdout, /from the run/);
   });
 
-  test("is as it was after an editor that failed, or of the folder itself; unchanged is said", async () => {
+  test("stays the same after a failing editor or one from the folder itself, and an unchanged one is reported", async () => {
     await using one = await kept({ "work/ed": "#!/bin/sh\necho ran > ran\n" });
     const { harness, place, env } = one;
     await harness(["add", "Build", "make"]);

@@ -29,7 +29,7 @@ test("without a terminal nothing is coloured, unless it is forced", async () => 
   assert.equal(await colours(MISTAKE, { FORCE_COLOR: "1" }), true);
 });
 
-test("--no-color goes before FORCE_COLOR", async () => {
+test("--no-color takes precedence over FORCE_COLOR", async () => {
   assert.equal(await colours([...MISTAKE, "--no-color"], { FORCE_COLOR: "1" }), false);
 });
 
@@ -61,7 +61,7 @@ test("a terminal gets colours, and none with NO_COLOR or --no-color", { skip }, 
   assert.match(await onTerminal("config get --bogus --no-color"), /^error: Nonexistent flag: --bogus/);
 });
 
-test("--no-color counts for an unknown command too", { skip }, async () => {
+test("--no-color also applies to an unknown command", { skip }, async () => {
   assert.match(await onTerminal("bogus --no-color"), /^error: command bogus not found/);
 });
 
@@ -74,7 +74,7 @@ const ANSWERS = [
 ];
 
 for (const args of ANSWERS)
-  test(`harness ${args.join(" ")} ends quietly when its reader has left`, async () => {
+  test(`harness ${args.join(" ")} ends quietly when its reader has closed`, async () => {
     await using place = await scratch();
     const env = { ...COMPILED, HOME: place.path, PATH: process.env["PATH"] ?? "" };
     // The reader is a program of its own: this process must not close a pipe of node's before it is read.
@@ -83,7 +83,7 @@ for (const args of ANSWERS)
     assert.equal(stderr, "code 0\n");
   });
 
-test("a run ends as it does when the reader of its answer has left", async () => {
+test("a run ends normally when the reader of its answer has closed", async () => {
   await using place = await scratch();
   const env = { ...COMPILED, HOME: place.path, PATH: process.env["PATH"] ?? "" };
   await place.write("model.jsonl", JSON.stringify({ reply: ["Hello."] }));
@@ -126,7 +126,7 @@ const SCRIPTS: Readonly<Record<string, readonly [program: string, args: readonly
 };
 
 for (const [name, [program, args, code]] of Object.entries(SCRIPTS))
-  test(`${name} says how to use it and does nothing`, async () => {
+  test(`${name} shows its usage and does nothing`, async () => {
     await using place = await scratch();
     const ended = await runProgram(program, args, { home: place.path });
     assert.deepEqual([ended.code, ended.stderr], [code, ""]);
@@ -160,7 +160,7 @@ async function inShell(line: string, env: Readonly<Record<string, string>> = {})
 }
 
 for (const words of ["--version", "config list", "config get mode --json"])
-  test(`harness ${words} on a full device says so and ends with 1`, async () => {
+  test(`harness ${words} on a full device reports it and ends with 1`, async () => {
     const { code, stderr } = await inShell(`exec "$0" ${words} >/dev/full`);
     const [error, next, ...rest] = stderr.trimEnd().split("\n");
     assert.match(error ?? "", /^error: the answer could not be written: ENOSPC/);
@@ -168,7 +168,7 @@ for (const words of ["--version", "config list", "config get mode --json"])
     assert.deepEqual([code, rest], [1, []]);
   });
 
-test("a stderr that takes nothing changes no exit code", async () => {
+test("an unwritable stderr does not change the exit code", async () => {
   const ends = ["2>/dev/full", "2>&-"].map(
     async (to) => (await inShell(`exec "$0" config get nonsense ${to}`)).code,
   );
@@ -176,13 +176,13 @@ test("a stderr that takes nothing changes no exit code", async () => {
   assert.deepEqual([...(await Promise.all(ends)), (await closed).stdout], [2, 2, "2\n"]);
 });
 
-test("an engine by port is asked without warnings of Node", async () => {
+test("an engine at a port is contacted without warnings from Node", async () => {
   const { stderr } = await inShell('exec "$0" demo', { DOCKER_HOST: "tcp://127.0.0.1:1" });
   assert.match(stderr, /^status .*\(exit 6\): the container engine does not answer at tcp:/m);
   assert.doesNotMatch(stderr, /Warning/);
 });
 
-test("in a folder that is gone a command says so and ends with 2", async () => {
+test("in a deleted folder a command reports it and ends with 2", async () => {
   const { code, stderr } = await inShell(
     'mkdir "$HOME/gone"; cd "$HOME/gone"; rmdir "$PWD"; exec "$0" config list',
   );
@@ -190,7 +190,7 @@ test("in a folder that is gone a command says so and ends with 2", async () => {
   assert.match(stderr, /error: the current folder no longer exists\n {2}next: cd /);
 });
 
-test("every command with --json says on stdout what it fails with, as one line of JSON", async () => {
+test("every command with --json prints its error to stdout as one line of JSON", async () => {
   const manifest = JSON.parse(await readFile(path.join(ROOT, "oclif.manifest.json"), "utf8")) as {
     readonly commands: Readonly<Record<string, { readonly flags: Readonly<Record<string, unknown>> }>>;
   };

@@ -33,7 +33,7 @@ async function typing(stub: StubPlace) {
 }
 
 test(
-  "a run in a pod changes nothing at home until it is applied, and undo takes it back",
+  "a run in a pod changes nothing locally until it is applied, and undo takes it back",
   { skip },
   async () => {
     await using stub = await stubPlace("enforced");
@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  "a session goes on in the next pod with what it changed, and in no box of another kind",
+  "a session continues in the next pod with its changes, and in no other kind of box",
   { skip },
   async () => {
     await using stub = await stubPlace("none");
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  "the demo is played in a pod, and an archive is unpacked in one and tried in the next",
+  "the demo runs in a pod, and an archive is unpacked in one and tested in the next",
   { skip },
   async () => {
     await using stub = await stubPlace("none");
@@ -114,7 +114,7 @@ test(
   },
 );
 
-test("what is piped in and what comes out are the command's; its code is the end", { skip }, async () => {
+test("input and output are those of the command, and its exit code is returned", { skip }, async () => {
   await using stub = await stubPlace("none");
   const { home, env } = await typing(stub);
   const words = ["sandbox", "exec", "--engine", "kubernetes://stub/team", "--", "sh", "-c", "wc -c; exit 7"];
@@ -123,7 +123,7 @@ test("what is piped in and what comes out are the command's; its code is the end
   assert.deepEqual([ended.code, ended.stdout.trim()], [7, "3000000"], ended.stderr);
 });
 
-test("a granted host is reached from a pod, and what else was asked for is said", { skip }, async () => {
+test("a granted host is reached from a pod, and other requests are reported", { skip }, async () => {
   const server = createServer((_, response) => void response.end("HOST\n")).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -158,22 +158,18 @@ const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["--image", "harness-test-no-such:1"], 125, /image cannot be pulled/],
 ];
 
-test(
-  "what a pod cannot be is refused with its cause, before anything is made or with nothing left",
-  { skip },
-  async () => {
-    await using stub = await stubPlace("none");
-    const { type } = await typing(stub);
-    for (const [more, code, words] of REFUSED) {
-      const ended = await type("sandbox", "exec", "--engine", "kubernetes:", ...more, "--", "true");
-      assert.equal(ended.code, code, `${more.join(" ")}: ${ended.stderr}`);
-      assert.match(ended.stderr, words);
-    }
-    const gone = await type("sandbox", "exec", "--engine", "kubernetes://nobody", "--", "true");
-    assert.deepEqual([gone.code, /no context nobody; it has stub/.test(gone.stderr)], [2, true], gone.stderr);
-    assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
-  },
-);
+test("an impossible pod is refused with the cause, and nothing is left", { skip }, async () => {
+  await using stub = await stubPlace("none");
+  const { type } = await typing(stub);
+  for (const [more, code, words] of REFUSED) {
+    const ended = await type("sandbox", "exec", "--engine", "kubernetes:", ...more, "--", "true");
+    assert.equal(ended.code, code, `${more.join(" ")}: ${ended.stderr}`);
+    assert.match(ended.stderr, words);
+  }
+  const gone = await type("sandbox", "exec", "--engine", "kubernetes://nobody", "--", "true");
+  assert.deepEqual([gone.code, /no context nobody; it has stub/.test(gone.stderr)], [2, true], gone.stderr);
+  assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+});
 
 /** A command in a pod of a harness that is killed. */
 async function killed(stub: StubPlace, env: Readonly<Record<string, string | undefined>>): Promise<void> {
@@ -191,7 +187,7 @@ async function killed(stub: StubPlace, env: Readonly<Record<string, string | und
   child.kill("SIGKILL");
 }
 
-test("the pod of a killed harness ends by itself, is told of, and goes", { skip }, async () => {
+test("the pod of a killed harness ends by itself, is listed, and can be removed", { skip }, async () => {
   await using stub = await stubPlace("enforced");
   const { type, env } = await typing(stub);
   await killed(stub, env);
@@ -214,7 +210,7 @@ test("the pod of a killed harness ends by itself, is told of, and goes", { skip 
   assert.deepEqual(stub.api.named("networkpolicies"), []);
 });
 
-test("the next box takes away what a killed one left, and nothing of anybody else's", { skip }, async () => {
+test("the next box removes what a killed one left, and nothing of others", { skip }, async () => {
   await using stub = await stubPlace("enforced");
   const { type, env } = await typing(stub);
   const foreign = {
@@ -237,7 +233,7 @@ test("the next box takes away what a killed one left, and nothing of anybody els
 });
 
 test(
-  "the Sandbox of a killed harness is told of with its pod, and both go, by hand or with the next box",
+  "the Sandbox of a killed harness is listed with its pod, and both are removed by hand or by the next box",
   { skip },
   async () => {
     await using stub = await stubPlace("enforced");
@@ -276,7 +272,7 @@ interface Check {
 }
 
 test(
-  "doctor looks at the cluster that is named: its API, rights, image and a box whose network is shut",
+  "doctor checks the named cluster: its API, rights, image and a box without network",
   { skip },
   async () => {
     await using stub = await stubPlace("enforced");
@@ -302,7 +298,7 @@ test(
   },
 );
 
-test("doctor tells whether boxes are Sandboxes, and why they are not", { skip }, async () => {
+test("doctor reports whether boxes are Sandboxes, and why not", { skip }, async () => {
   await using stub = await stubPlace("none");
   const { type } = await typing(stub);
   const told = async (): Promise<string> => {
@@ -324,14 +320,18 @@ test("doctor tells whether boxes are Sandboxes, and why they are not", { skip },
   assert.match(none.stderr, /boxes cannot be Sandboxes: rights missing in team: delete sandboxes/);
 });
 
-test("doctor tells a cluster whose policies nobody enforces, and one that is away", { skip }, async () => {
-  await using stub = await stubPlace("open");
-  const { type } = await typing(stub);
-  const { code, stdout } = await type("doctor", "--engine", "kubernetes:");
-  assert.equal(code, 6);
-  assert.match(stdout, /nothing in the cluster enforces network policies/);
-  stub.api.away(true);
-  const gone = await type("doctor", "--engine", "kubernetes:");
-  assert.equal(gone.code, 6);
-  assert.match(gone.stdout, /no cluster answers at/);
-});
+test(
+  "doctor reports a cluster that does not enforce policies, and one that is unreachable",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("open");
+    const { type } = await typing(stub);
+    const { code, stdout } = await type("doctor", "--engine", "kubernetes:");
+    assert.equal(code, 6);
+    assert.match(stdout, /nothing in the cluster enforces network policies/);
+    stub.api.away(true);
+    const gone = await type("doctor", "--engine", "kubernetes:");
+    assert.equal(gone.code, 6);
+    assert.match(gone.stdout, /no cluster answers at/);
+  },
+);

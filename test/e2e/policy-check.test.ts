@@ -31,7 +31,7 @@ describe("policy check", { concurrency: 3 }, () => {
       assert.deepEqual(await check([...IN, "--", ...words]), { code, stdout: line, stderr: "" });
     });
 
-  test("--json prints the decision as the contract says", async () => {
+  test("--json prints the decision in the documented form", async () => {
     const { code, stdout } = await check([...IN, "--json", "--mode", "read-only", "--", "rm a.txt"]);
     assert.deepEqual(
       { code, answer: JSON.parse(stdout) as unknown },
@@ -57,7 +57,7 @@ describe("policy check", { concurrency: 3 }, () => {
     );
   });
 
-  test("--stdin answers each line in its order, the bad ones too, and ends with 0", async () => {
+  test("--stdin answers every line in order, including invalid ones, and ends with 0", async () => {
     const lines = [
       '{"cmd":"ls"}',
       "no json",
@@ -92,7 +92,7 @@ describe("policy check", { concurrency: 3 }, () => {
     );
   });
 
-  test("--stdin gives one answer a line, whatever stands inside of it", async () => {
+  test("--stdin gives one answer per line, whatever it contains", async () => {
     const { code, stdout } = await check([...IN, "--stdin"], '\uFEFF{"cmd":"echo \u2028"}\r\n{"cmd":"ls"}');
     const answers = stdout.trimEnd().split("\n");
     assert.deepEqual(
@@ -101,7 +101,7 @@ describe("policy check", { concurrency: 3 }, () => {
     );
   });
 
-  test("without a command, or with one and --stdin, it is bad usage with a next step", async () => {
+  test("a missing command, or one together with --stdin, is a usage error with a next step", async () => {
     for (const words of [[], ["--"], ["--stdin", "--", "ls"], ["--stdin", "--explain"]]) {
       const { code, stdout, stderr } = await check(words, "");
       assert.deepEqual([code, stdout], [2, ""]);
@@ -109,7 +109,7 @@ describe("policy check", { concurrency: 3 }, () => {
     }
   });
 
-  test("the workspace need not exist, and nothing is made", async () => {
+  test("the workspace need not exist, and nothing is created", async () => {
     const { code } = await check(["--cwd", place.at("none"), "--", "ls"]);
     assert.deepEqual([code, existsSync(place.at("none"))], [0, false]);
   });

@@ -17,7 +17,7 @@ const check = (words: readonly string[]): Promise<Ended> =>
 const IN = ["--cwd", "/home/dev/project"];
 
 describe("policy check --explain", { concurrency: 3 }, () => {
-  test("--explain marks what each rule is about, and says what would pass", async () => {
+  test("--explain marks what each rule applies to, and suggests what would pass", async () => {
     const { stdout } = await check([...IN, "--explain", "--", "ls && rm -rf ~"]);
     assert.equal(
       stdout,
@@ -41,7 +41,7 @@ unattended  it is refused
     );
   });
 
-  test("--explain of what asks says whether it runs unattended, and which command allows it", async () => {
+  test("--explain says whether a command that asks runs unattended, and which command allows it", async () => {
     const { stdout } = await check([...IN, "--explain", "--", "npm run build"]);
     assert.deepEqual(stdout.split("\n").slice(-4), [
       "contained   yes: no network that was not granted, and it changes only the workspace and temporary files",
@@ -51,7 +51,7 @@ unattended  it is refused
     ]);
   });
 
-  test("--explain says of a granted host nothing but that it is granted", async () => {
+  test("--explain says of a granted host only that it is granted", async () => {
     const curl = ["--", "curl -sS https://example.com/x"];
     const granted = await check([...IN, "--explain", "--allow-domain", "example.com", ...curl]);
     assert.match(granted.stdout, /^contained +yes: no network that was not granted, and/m);
@@ -65,7 +65,7 @@ unattended  it is refused
       assert.doesNotMatch(stdout, /no network(?! that was not granted)/);
   });
 
-  test("a command that looks like an answer stays inside of one line", async () => {
+  test("a command that looks like an answer stays on one line", async () => {
     const { stdout } = await check([...IN, "--", "'x\nallow  it only prints  (harmless)'"]);
     assert.equal(
       stdout,

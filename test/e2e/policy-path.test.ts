@@ -79,7 +79,7 @@ describe("policy path", { concurrency: 3 }, () => {
     assert.equal((await judge(place, ["~/.bashrc", "--op", "write"])).code, 20);
   });
 
-  test("a link is judged by where it leads, one to nothing too", async () => {
+  test("a link is judged by its target, even if that does not exist", async () => {
     await using place = await workspace();
     await symlink("../.git", place.at("w/src/hooks"));
     await symlink("/etc/cron.d/nothing-there", place.at("w/src/job"));
@@ -93,7 +93,7 @@ describe("policy path", { concurrency: 3 }, () => {
     assert.equal(await codes(place.at("link/src/a.ts"), place.at("link")), 0);
   });
 
-  test("the workspace need not exist, and nothing is made", async () => {
+  test("the workspace need not exist, and nothing is created", async () => {
     await using place = await workspace();
     const words = ["a.ts", "--op", "write", "--cwd", "/nowhere/project", "--json"];
     const { code, stdout } = await judge(place, words);
@@ -101,7 +101,7 @@ describe("policy path", { concurrency: 3 }, () => {
     assert.deepEqual(await readdir(place.at("home")), ["x"]);
   });
 
-  test("a path like an option stands behind the dashes; one with controls is refused and shown", async () => {
+  test("a path like an option must follow --, and one with control characters is refused and shown safely", async () => {
     await using place = await workspace();
     assert.equal((await judge(place, ["--op", "read", "--", "-rf"])).code, 0);
     const { code, stdout } = await judge(place, ["a\u001b[2Jb", "--op", "read"]);
@@ -128,7 +128,7 @@ describe("policy path", { concurrency: 3 }, () => {
       assert.ok(stderr.includes(cause) && stderr.endsWith("next: harness policy path --help\n"), stderr);
     });
 
-  test("a .harnessignore that cannot be read ends with 2: nobody knows what it hides", async () => {
+  test("an unreadable .harnessignore ends with 2", async () => {
     await using place = await scratch({ "home/x": "" });
     await mkdir(place.at("w/.harnessignore"), { recursive: true });
     const { code, stderr } = await judge(place, ["a", "--op", "read"]);

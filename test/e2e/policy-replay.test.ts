@@ -38,7 +38,7 @@ const then = (command: string, decision: string, more: object = {}): string =>
   });
 
 describe("policy replay", { concurrency: 3 }, () => {
-  test("without sessions says so", async () => {
+  test("reports that there are no sessions", async () => {
     await using place = await workspace();
     assert.deepEqual(await replay(place), {
       code: 0,
@@ -60,7 +60,7 @@ describe("policy replay", { concurrency: 3 }, () => {
     "home/.local/state/harness/audit/other.txt": "x",
   };
 
-  test("lists the verdicts that change under the rules as they are", async () => {
+  test("lists the verdicts that change under the current rules", async () => {
     await using place = await workspace(AUDIT);
     assert.deepEqual(await replay(place), {
       code: 0,
@@ -80,7 +80,7 @@ describe("policy replay", { concurrency: 3 }, () => {
     });
   });
 
-  test("--since leaves earlier ones out; --json tells the same", async () => {
+  test("--since leaves out earlier ones, and --json shows the same", async () => {
     await using place = await workspace(AUDIT);
     const { code, stdout } = await replay(place, "--since", "2026-02-01", "--json");
     assert.equal(code, 0);
@@ -105,7 +105,7 @@ describe("policy replay", { concurrency: 3 }, () => {
     );
   });
 
-  test("a time that is none ends it with 2", async () => {
+  test("an invalid time ends it with 2", async () => {
     await using place = await workspace();
     const { code, stderr } = await replay(place, "--since", "soon");
     assert.equal(code, 2);
@@ -115,7 +115,7 @@ describe("policy replay", { concurrency: 3 }, () => {
     );
   });
 
-  test("past sessions that cannot be read end it with 2, their place and the next step", async () => {
+  test("unreadable past sessions end it with 2, their folder and the next step", async () => {
     await using place = await workspace({ "home/.local/state/harness/audit": "no folder" });
     const { code, stdout, stderr } = await replay(place);
     const folder = place.at("home/.local/state/harness/audit");

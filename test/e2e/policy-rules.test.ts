@@ -36,7 +36,7 @@ const workspace = (files: Readonly<Record<string, string>> = {}): Promise<Scratc
   scratch({ "w/a": "", "home/x": "", ...files });
 
 describe("rules of a user", { concurrency: 3 }, () => {
-  test("count in policy check and policy path", async () => {
+  test("apply in policy check and policy path", async () => {
     await using place = await workspace({ [FILE]: RULES });
     const ended = await Promise.all([
       policy(place, ["check", "--", "frob build"]),
@@ -59,7 +59,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
     );
   });
 
-  test("of a file that is named are tried with their own examples, or judge a file of commands", async () => {
+  test("of a named file are checked with their own examples, or judge a file of commands", async () => {
     const json = '{"rules": [{"prefix": ["frob"], "decision": "deny", "reason": "no", "match": ["frob x"]}]}';
     const both = `${RULES}\n[[rule]]\nprefix = ["frob"]\ndecision = "ask"\nreason = "not sure"\n`;
     await using place = await workspace({
@@ -89,7 +89,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
     );
   });
 
-  test("count in sandbox exec --policy, before there is a box", async () => {
+  test("apply in sandbox exec --policy, before there is a box", async () => {
     const rule = '[[rule]]\nprefix = ["ls"]\ndecision = "deny"\nreason = "no lists"\n';
     await using place = await workspace({ [FILE]: rule });
     const { code, stderr } = await runProgram("bin/harness", ["sandbox", "exec", "--policy", "--", "ls"], {
@@ -126,7 +126,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
     assert.match(again.stderr, /no rule was written: it is allowed already/);
   });
 
-  test("policy allow refuses what is denied, and writes nothing", async () => {
+  test("policy allow refuses a denied command and writes nothing", async () => {
     await using place = await workspace();
     const { code, stderr } = await policy(place, ["allow", "--", "sudo ls"]);
     assert.equal(code, 2);
@@ -144,7 +144,7 @@ const JUDGED = [
 ].join("\n");
 
 describe("policy test", { concurrency: 3 }, () => {
-  test("lists what is wrong and counts what is right, by class", async () => {
+  test("lists wrong verdicts and counts right ones by class", async () => {
     await using place = await workspace({ "w/judged.jsonl": JUDGED });
     assert.deepEqual(await policy(place, ["test", "judged.jsonl"]), {
       code: 1,
@@ -167,7 +167,7 @@ describe("policy test", { concurrency: 3 }, () => {
     });
   });
 
-  test("with --json there is an object for each wrong one, and a summary", async () => {
+  test("with --json there is an object for each wrong verdict, and a summary", async () => {
     await using place = await workspace();
     const input = '{"cmd": "rm x", "want": "allow"}\n{"cmd": "ls", "want": "allow"}\n';
     const { code, stdout } = await policy(place, ["test", "--json", "-"], input);
@@ -209,7 +209,7 @@ describe("policy test", { concurrency: 3 }, () => {
   });
 
   for (const [name, text, message] of [
-    ["that is no JSON", '{"cmd": "ls", "want": "allow"}\n{"cmd"', "judged.jsonl:2: not valid JSON"],
+    ["that is not JSON", '{"cmd": "ls", "want": "allow"}\n{"cmd"', "judged.jsonl:2: not valid JSON"],
     [
       "of another shape",
       '{"cmd": "ls"}',
@@ -223,7 +223,7 @@ describe("policy test", { concurrency: 3 }, () => {
       assert.deepEqual([code, stdout, stderr.split("\n")[0]], [2, "", `error: ${message}`]);
     });
 
-  test("a file that is not there ends it with 2", async () => {
+  test("a missing file ends it with 2", async () => {
     await using place = await workspace();
     const { code, stderr } = await policy(place, ["test", "none.jsonl"]);
     assert.equal(code, 2);

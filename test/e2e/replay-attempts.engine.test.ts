@@ -37,7 +37,7 @@ async function replayed(place: Scratch, ...words: readonly string[]) {
 }
 
 test(
-  "candidates are played by their number, here and from files, and each comes to its own end",
+  "candidates are replayed by number, from sessions and from files, each with its own end",
   { skip: noOverlay },
   async () => {
     await using place = await household(PROJECT);
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  "a session of another kind has no candidates, and an end that was held strictly is held so again",
+  "another kind of session has no candidates, and a strict end is replayed strictly",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "one\n" });
@@ -104,7 +104,7 @@ test(
   },
 );
 
-test("what a small model was told, or not believed, it is told again", { skip }, async () => {
+test("checks of a small model's work are repeated in a replay", { skip }, async () => {
   await using place = await household({ "conf.json": '{ "debug": true }\n' });
   {
     const broken = { path: "conf.json", content: '{ "debug": false\n' };

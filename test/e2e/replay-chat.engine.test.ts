@@ -108,7 +108,7 @@ async function asBefore(place: Scratch): Promise<void> {
 }
 
 test(
-  "a chat is played turn by turn: what was said, taken back, changed and interrupted, here and from a file",
+  "a chat is replayed turn by turn, with undone, changed and interrupted turns, from the session and from a file",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "one\n" });
@@ -164,7 +164,7 @@ test(
   },
 );
 
-test("a chat with a small model is played as one", { skip }, async () => {
+test("a chat with a small model is replayed as such", { skip }, async () => {
   const long = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
   await using place = await household({ "long.txt": long });
   {

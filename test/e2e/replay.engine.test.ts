@@ -28,22 +28,26 @@ const jsonIn = (text: string): readonly Record<string, unknown>[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-test("a session's commands come to the same again, and nothing reaches the folder", { skip }, async () => {
-  await played(async (place) => {
-    await place.write("work/made.txt", "mine now\n");
-    const { code, stdout, stderr } = await harness(place, ["replay", "--json"]);
-    assert.equal(code, 0, stdout + stderr);
-    const lines = jsonIn(stdout);
-    assert.deepEqual(
-      lines.slice(0, -1).map(({ outcome }) => outcome),
-      ["same", "same", "same", "not run", "same"],
-    );
-    assert.deepEqual(lines.at(-1), { summary: { same: 4, differs: 0, "not run": 1 } });
-    assert.equal(await place.read("work/made.txt"), "mine now\n");
-  });
-});
+test(
+  "a session's commands give the same results again, and nothing reaches the folder",
+  { skip },
+  async () => {
+    await played(async (place) => {
+      await place.write("work/made.txt", "mine now\n");
+      const { code, stdout, stderr } = await harness(place, ["replay", "--json"]);
+      assert.equal(code, 0, stdout + stderr);
+      const lines = jsonIn(stdout);
+      assert.deepEqual(
+        lines.slice(0, -1).map(({ outcome }) => outcome),
+        ["same", "same", "same", "not run", "same"],
+      );
+      assert.deepEqual(lines.at(-1), { summary: { same: 4, differs: 0, "not run": 1 } });
+      assert.equal(await place.read("work/made.txt"), "mine now\n");
+    });
+  },
+);
 
-test("what differs is named with its first line, and ends with 1", { skip }, async () => {
+test("a difference is named with its first line, and ends with 1", { skip }, async () => {
   await played(async (place) => {
     await place.write("work/a.txt", "two\n");
     const { code, stdout } = await harness(place, ["replay"]);
@@ -54,7 +58,7 @@ test("what differs is named with its first line, and ends with 1", { skip }, asy
   });
 });
 
-test("with --policy nothing is run, and the verdicts that change are listed", { skip }, async () => {
+test("with --policy nothing runs, and changed verdicts are listed", { skip }, async () => {
   await played(async (place) => {
     await place.write(
       "rules.toml",
@@ -75,7 +79,7 @@ match = ["cat x"]
   });
 });
 
-test("without a session there is nothing to run again", async () => {
+test("without a session there is nothing to replay", async () => {
   await using place = await household();
   assert.equal((await harness(place, ["replay"])).code, 2);
 });

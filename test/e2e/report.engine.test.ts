@@ -40,7 +40,7 @@ async function played(work: (place: Scratch, ran: Ran) => Promise<void>): Promis
   await work(place, await harness(place, ["run", ...model.flags, "change a file & try things"]));
 }
 
-test("the audit has each decision, start and end of a run, and holds", { skip }, async () => {
+test("the audit has each decision, start and end of a run, and verifies", { skip }, async () => {
   await played(async (place, ran) => {
     assert.equal(ran.code, 0, ran.stderr);
     const lines = await linesIn(auditOf(place));
@@ -112,7 +112,7 @@ test("the audit has each decision, start and end of a run, and holds", { skip },
 });
 
 test(
-  "a further run goes on in the same chain, and an edit of an earlier line ends --verify with 1",
+  "a further run continues the same chain, and an edited earlier line ends --verify with 1",
   { skip },
   async () => {
     await played(async (place) => {
@@ -137,7 +137,7 @@ test(
   },
 );
 
-test("report tells a run as text, as JSON and as a page", { skip }, async () => {
+test("report shows a run as text, as JSON and as a page", { skip }, async () => {
   await played(async (place) => {
     const text = (await harness(place, ["report"])).stdout;
     for (const part of [
@@ -173,7 +173,7 @@ test("report tells a run as text, as JSON and as a page", { skip }, async () => 
   });
 });
 
-test("a run that was killed is told as such, and the next one goes on", { skip }, async () => {
+test("a killed run is reported as such, and the next one continues", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_, nth) =>
     nth === 0 ? { calls: [["bash", { command: "touch begun; sleep 60" }]] } : { text: "done" },
@@ -193,7 +193,7 @@ test("a run that was killed is told as such, and the next one goes on", { skip }
   assert.match(after.stdout, /continues after a kill/);
 });
 
-test("without a session here there is nothing to report on", async () => {
+test("without a session in this folder there is nothing to report on", async () => {
   await using place = await household();
   const { code, stderr } = await harness(place, ["report"]);
   assert.equal(code, 2);

@@ -32,7 +32,7 @@ for (const [what, text] of [
   });
 
 test(
-  "an answer that does not fit is mended by the model, once it is told what is wrong",
+  "an answer that does not fit the schema is corrected by the model once it is told what is wrong",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -51,19 +51,15 @@ test(
   },
 );
 
-test(
-  "an answer that never fits is 1 with an empty stdout, not a text that looks like one",
-  { skip },
-  async () => {
-    await using place = await household(FILES);
-    await using model = await startModel([COUNT, { text: "one" }]);
-    const ran = await harness(place, ["run", "--output-schema", "schema.json", ...model.flags, "count"]);
-    assert.deepEqual([ran.code, ran.stdout], [1, ""], ran.stderr);
-    assert.match(ran.stderr, /does not fit the output schema/);
-  },
-);
+test("an answer that never fits ends with 1 and an empty stdout", { skip }, async () => {
+  await using place = await household(FILES);
+  await using model = await startModel([COUNT, { text: "one" }]);
+  const ran = await harness(place, ["run", "--output-schema", "schema.json", ...model.flags, "count"]);
+  assert.deepEqual([ran.code, ran.stdout], [1, ""], ran.stderr);
+  assert.match(ran.stderr, /does not fit the output schema/);
+});
 
-test("a schema that is none ends with 2 before the model is asked", { skip }, async () => {
+test("an invalid schema ends with 2 before the model is asked", { skip }, async () => {
   await using place = await household({ "schema.json": '{"type": 5}', "list.json": "[]" });
   for (const file of ["schema.json", "list.json"]) {
     await using model = await startModel([COUNT]);
@@ -73,7 +69,7 @@ test("a schema that is none ends with 2 before the model is asked", { skip }, as
 });
 
 test(
-  "every event of --json is as docs/run-events.schema.json says, in order, with calls that pair up",
+  "every event of --json matches docs/run-events.schema.json, in order, with calls that pair up",
   {
     skip,
   },
@@ -117,7 +113,7 @@ test(
   },
 );
 
-test("--quiet leaves stderr empty when all is well, and stdout the answer", { skip }, async () => {
+test("--quiet leaves stderr empty on success, and stdout has the answer", { skip }, async () => {
   await using place = await household(FILES);
   await using model = await startModel([COUNT, { text: "one line" }]);
   const ran = await harness(place, ["run", "--quiet", ...model.flags, "count the lines"]);

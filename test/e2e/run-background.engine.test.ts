@@ -21,7 +21,7 @@ const ALLOWED = 'curl --version > near.txt; echo "$HOME" > child.txt';
 
 for (const background of [true, false])
   test(
-    `a task ${background ? "beside" : "within"} the run is judged, works in the box, is in the audit as its own, and is undone`,
+    `a task ${background ? "beside" : "within"} the run is judged, works in the box, is audited separately, and can be undone`,
     { skip },
     async () => {
       await using place = await household({ "a.txt": "one\n" });
@@ -84,7 +84,7 @@ for (const [signal, code] of [
   ["SIGKILL", null],
 ] as const)
   test(
-    `${signal} ends a run and its tasks: nothing goes on, and the next run is told of it`,
+    `${signal} ends a run and its tasks: nothing keeps running, and the next run is told`,
     { skip },
     async () => {
       await using place = await household();
@@ -110,7 +110,7 @@ for (const [signal, code] of [
     },
   );
 
-test("a task that needs a person's word parks the run, and both go on with it", { skip }, async () => {
+test("a task that needs approval parks the run, and both continue after it", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((chat) => {
     const own = [bash("echo child >> child"), bash(FAR), { text: "I have looked." }];

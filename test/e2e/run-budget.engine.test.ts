@@ -22,7 +22,7 @@ const spent = [
 
 for (const { flags, says, made, not } of spent)
   test(
-    `${flags.join(" ")} ends the run with 3, keeps its work, and leaves a session to go on with`,
+    `${flags.join(" ")} ends the run with 3, keeps its work, and leaves a resumable session`,
     {
       skip,
     },
@@ -43,7 +43,7 @@ for (const { flags, says, made, not } of spent)
     },
   );
 
-test("--max-time ends a command that is running, with all that it started", { skip }, async () => {
+test("--max-time ends a running command with all its processes", { skip }, async () => {
   await using place = await household();
   const command = "touch began; (sleep 1000; touch late) & sleep 1000";
   await using model = await startModel([{ calls: [["bash", { command }]] }]);
@@ -55,7 +55,7 @@ test("--max-time ends a command that is running, with all that it started", { sk
   assert.equal(existsSync(place.at("work/late")), false);
 });
 
-test("the model is told before its turns are used up, in a result and nowhere else", { skip }, async () => {
+test("the model is told before its turns run out, in a result and nowhere else", { skip }, async () => {
   await using place = await household();
   await using model = await startModel(numbered);
   await harness(place, ["run", "--max-turns", "4", ...model.flags, "make files"]);
@@ -67,24 +67,20 @@ test("the model is told before its turns are used up, in a result and nowhere el
   );
 });
 
-test(
-  "one call repeated is broken up at the third time, and stopped at the fourth with 3",
-  { skip },
-  async () => {
-    await using place = await household({ "a.txt": "right\n" });
-    const call = { calls: [["bash", { command: "echo x >> count; cat a.txt" }]] } as const;
-    await using model = await startModel([call]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "make a.txt right"]);
-    const { status, turns, tool_calls } = finishedOf(ran);
-    assert.deepEqual([ran.code, status, turns, tool_calls], [3, "budget", 4, 2], ran.stderr);
-    assert.equal(await place.read("work/count"), "x\nx\n");
-    assert.match(model.asked().at(-1)?.messages.at(-1)?.content ?? "", /Not run: this is the same bash call/);
-    assertValid(model.asked());
-  },
-);
+test("a repeated call is blocked the third time, and the fourth ends the run with 3", { skip }, async () => {
+  await using place = await household({ "a.txt": "right\n" });
+  const call = { calls: [["bash", { command: "echo x >> count; cat a.txt" }]] } as const;
+  await using model = await startModel([call]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, "make a.txt right"]);
+  const { status, turns, tool_calls } = finishedOf(ran);
+  assert.deepEqual([ran.code, status, turns, tool_calls], [3, "budget", 4, 2], ran.stderr);
+  assert.equal(await place.read("work/count"), "x\nx\n");
+  assert.match(model.asked().at(-1)?.messages.at(-1)?.content ?? "", /Not run: this is the same bash call/);
+  assertValid(model.asked());
+});
 
 test(
-  "a cycle of two calls with the same results ends with 3, one that moves on does not",
+  "a cycle of two calls with the same results ends with 3, one that makes progress does not",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a\n", "b.txt": "b\n" });

@@ -47,7 +47,7 @@ const SCRIPTS = {
 };
 
 for (const [flags, met] of Object.entries(MET))
-  test(`what a command meets is told to the model and to people ${flags}`, { skip }, async (t) => {
+  test(`causes of failed commands are reported to the model and to people ${flags}`, { skip }, async (t) => {
     await using place = await household(SCRIPTS);
     await using model = await startModel([...met.map(({ command, more }) => bash(command, more)), DONE]);
     const limits = flags.split(" ").filter((word) => word !== "");
@@ -66,7 +66,7 @@ for (const [flags, met] of Object.entries(MET))
     assert.deepEqual(finishedOf(ran).denials, []);
   });
 
-test("advice is given once for each cause", { skip }, async () => {
+test("advice is given once per cause", { skip }, async () => {
   await using place = await household(SCRIPTS);
   await using model = await startModel([bash("python3 fetch.py"), bash("python3 fetch.py 2"), DONE]);
   await harness(place, ["run", ...model.flags, "fetch it twice"]);
@@ -75,7 +75,7 @@ test("advice is given once for each cause", { skip }, async () => {
 });
 
 test(
-  "the project's own tests run, and reach neither a file outside nor a server of this machine",
+  "the project's own tests run, and reach neither an outside file nor a local server",
   { skip },
   async () => {
     await using place = await household({ "test.py": "" }, AWAY);

@@ -64,20 +64,24 @@ async function played(turns: number, summary: () => Said | Broken): Promise<Play
 const compactions = (ran: Ran): readonly string[] =>
   eventsOf(ran).flatMap((event) => (event.type === "compaction" ? [event.status] : []));
 
-test("a run longer than its window keeps the task, its pairs and one system prompt", { skip }, async () => {
-  const { ran, asked } = await played(24, () => ({ text: JSON.stringify(SUMMARY) }));
-  assert.equal(ran.code, 0, ran.stderr);
-  assertValid(asked);
-  assert.ok(compactions(ran).some((status) => status === "pruned" || status === "succeeded"));
-  for (const chat of asked.filter((each) => !isAside(each))) {
-    assert.ok(chat.messages[1]?.content.includes(TASK));
-    assert.ok(bytesOfChat(chat) / 4 < WINDOW, `${bytesOfChat(chat)}`);
-  }
-  const system = new Set(asked.map(({ messages }) => messages[0]?.content));
-  assert.equal(system.size, 1);
-});
+test(
+  "a run longer than its window keeps the task, matching pairs and one system prompt",
+  { skip },
+  async () => {
+    const { ran, asked } = await played(24, () => ({ text: JSON.stringify(SUMMARY) }));
+    assert.equal(ran.code, 0, ran.stderr);
+    assertValid(asked);
+    assert.ok(compactions(ran).some((status) => status === "pruned" || status === "succeeded"));
+    for (const chat of asked.filter((each) => !isAside(each))) {
+      assert.ok(chat.messages[1]?.content.includes(TASK));
+      assert.ok(bytesOfChat(chat) / 4 < WINDOW, `${bytesOfChat(chat)}`);
+    }
+    const system = new Set(asked.map(({ messages }) => messages[0]?.content));
+    assert.equal(system.size, 1);
+  },
+);
 
-test("what was constrained, decided and left open is still there after a summary", { skip }, async () => {
+test("constraints, decisions and open points survive a summary", { skip }, async () => {
   const { ran, asked } = await played(28, () => ({ text: JSON.stringify(SUMMARY) }));
   assert.equal(ran.code, 0, ran.stderr);
   assert.ok(compactions(ran).includes("succeeded"), compactions(ran).join());
@@ -91,7 +95,7 @@ for (const [what, summary] of [
   ["the server refuses", { status: 400, lines: [{ error: "no" }] }],
   ["calls a tool", { calls: [["bash", { command: "touch summarised" }]] }],
 ] as const satisfies readonly (readonly [string, Said | Broken])[])
-  test(`a summary that ${what} changes nothing, and the run goes on`, { skip }, async () => {
+  test(`a summary that ${what} changes nothing, and the run continues`, { skip }, async () => {
     const { ran, asked } = await played(16, () => summary);
     assert.equal(ran.code, 0, ran.stderr);
     assertValid(asked);
@@ -101,21 +105,15 @@ for (const [what, summary] of [
       assert.ok(chat.messages[1]?.content.includes(TASK));
   });
 
-test(
-  "between two turns the request only grows at its end, but where a compaction says otherwise",
-  { skip },
-  async () => {
-    const { ran, asked } = await played(24, () => ({ text: JSON.stringify(SUMMARY) }));
-    const turns = asked.filter((chat) => !isAside(chat));
-    const breaks = turns.slice(1).filter((chat, at) => !isPrefix(turns[at], chat)).length;
-    const shortened = compactions(ran).filter(
-      (status) => status === "pruned" || status === "succeeded",
-    ).length;
-    assert.ok(breaks <= shortened, `${breaks} breaks, ${shortened} compactions`);
-    assert.ok(breaks > 0);
-    assert.equal(new Set(turns.map(({ tools }) => JSON.stringify(tools))).size, 1);
-  },
-);
+test("between two turns the request only grows at its end, except after a compaction", { skip }, async () => {
+  const { ran, asked } = await played(24, () => ({ text: JSON.stringify(SUMMARY) }));
+  const turns = asked.filter((chat) => !isAside(chat));
+  const breaks = turns.slice(1).filter((chat, at) => !isPrefix(turns[at], chat)).length;
+  const shortened = compactions(ran).filter((status) => status === "pruned" || status === "succeeded").length;
+  assert.ok(breaks <= shortened, `${breaks} breaks, ${shortened} compactions`);
+  assert.ok(breaks > 0);
+  assert.equal(new Set(turns.map(({ tools }) => JSON.stringify(tools))).size, 1);
+});
 
 const isPrefix = (before: AskedChat | undefined, after: AskedChat): boolean =>
   JSON.stringify(after.messages).startsWith(JSON.stringify(before?.messages).slice(0, -1));

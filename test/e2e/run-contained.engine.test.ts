@@ -44,7 +44,7 @@ const RUN = [
   'export PATH="$PWD/bin:$PATH"; mytool x',
 ];
 
-test("what is not known runs in the box", { skip }, async (t) => {
+test("unknown commands run in the box", { skip }, async (t) => {
   await using place = await household(FILES);
   chmodSync(place.at("work/bin/mytool"), 0o755);
   const { ran, left, decided, results } = await played(place, RUN);
@@ -66,7 +66,7 @@ const REFUSED = [
   "touch ran; docker ps",
 ];
 
-test("what speaks against it is refused", { skip }, async (t) => {
+test("commands that reach beyond the box are refused", { skip }, async (t) => {
   await using place = await household(FILES);
   const { ran, left, decided, asked, results } = await played(place, REFUSED);
   for (const [nth, command] of REFUSED.entries())
@@ -78,7 +78,7 @@ test("what speaks against it is refused", { skip }, async (t) => {
   assert.ok(!JSON.stringify(asked).includes(SECRET));
 });
 
-test("what was not known and ran is taken back by undo", { skip }, async () => {
+test("undo takes back an unknown command that ran", { skip }, async () => {
   await using place = await household(FILES);
   await using model = await startModel([bash('D=$(echo src); rm -rf "$D" "$(cat gone)"'), FINE]);
   const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
@@ -91,7 +91,7 @@ test("what was not known and ran is taken back by undo", { skip }, async () => {
   );
 });
 
-test("park keeps for a person only what is not contained", { skip }, async () => {
+test("park keeps only uncontained commands for a person", { skip }, async () => {
   await using place = await household(FILES);
   await using model = await startModel([bash('eval "$(echo touch ran)"'), bash("cat .env"), FINE]);
   const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"]);
@@ -100,7 +100,7 @@ test("park keeps for a person only what is not contained", { skip }, async () =>
   assert.equal(asked?.text, "cat .env");
 });
 
-test("policy check tells the same, with and without a granted host", async () => {
+test("policy check agrees, with and without a granted host", async () => {
   await using place = await household(FILES);
   const contained = async (words: readonly string[]): Promise<unknown> => {
     const { stdout } = await harness(place, ["policy", "check", "--json", ...words]);

@@ -29,7 +29,7 @@ const goingOn = (place: Scratch, model: Model): Promise<Ran> =>
 
 for (const ms of [0, 60, 150, 400])
   test(
-    `Ctrl-C ${ms} ms into the start of the box leaves no box, and a session to go on with`,
+    `Ctrl-C ${ms} ms into the start of the box leaves no box, and a resumable session`,
     { skip },
     async () => {
       await using place = await household();
@@ -44,7 +44,7 @@ for (const ms of [0, 60, 150, 400])
   );
 
 for (const ms of [0, 100, 300])
-  test(`a kill ${ms} ms into the start of the box keeps nobody from going on`, { skip }, async () => {
+  test(`a kill ${ms} ms into the start of the box does not prevent continuing`, { skip }, async () => {
     await using place = await household();
     const ran = await signalled(place, "SIGKILL", ms);
     assert.equal(ran.code, null);
@@ -56,7 +56,7 @@ for (const ms of [0, 100, 300])
     assert.deepEqual(await boxesOver(place.at("work")), []);
   });
 
-test("a job that still runs when the model answers ends with the run", { skip }, async () => {
+test("a job still running when the model answers ends with the run", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([
     bash("touch began; sleep 60; touch late", { background: true }),
@@ -68,42 +68,42 @@ test("a job that still runs when the model answers ends with the run", { skip },
   assert.deepEqual(await boxesOver(place.at("work")), []);
 });
 
+test("an unwritable state directory ends the run before the model is asked", { skip }, async () => {
+  await using place = await household();
+  await mkdir(place.at("state"));
+  await place.write("state/harness", "a file where the folder should be");
+  await using model = await startModel([bash("touch made"), DONE]);
+  const env = { XDG_STATE_HOME: place.at("state") };
+  const ran = await harness(place, ["run", ...model.flags, "make a file"], { env });
+  assert.notEqual(ran.code, 0);
+  assert.deepEqual([ran.stdout, model.asked().length, existsSync(place.at("work/made"))], ["", 0, false]);
+  assert.match(ran.stderr, /next: /);
+});
+
 test(
-  "a state directory that cannot be written ends the run before the model is asked",
+  "a file that only its owner may read is reported as a failure and does not end the run",
   { skip },
   async () => {
-    await using place = await household();
-    await mkdir(place.at("state"));
-    await place.write("state/harness", "a file where the folder should be");
-    await using model = await startModel([bash("touch made"), DONE]);
-    const env = { XDG_STATE_HOME: place.at("state") };
-    const ran = await harness(place, ["run", ...model.flags, "make a file"], { env });
-    assert.notEqual(ran.code, 0);
-    assert.deepEqual([ran.stdout, model.asked().length, existsSync(place.at("work/made"))], ["", 0, false]);
-    assert.match(ran.stderr, /next: /);
+    await using place = await household({ "shut.txt": "x\n", "open.txt": "y\n" });
+    await chmod(place.at("work/shut.txt"), 0o000);
+    await using model = await startModel([
+      {
+        calls: [
+          ["read_file", { path: "shut.txt" }],
+          ["read_file", { path: "open.txt" }],
+        ],
+      },
+      DONE,
+    ]);
+    const ran = await harness(place, ["run", ...model.flags, "read the files"]);
+    assert.equal(ran.code, 0, ran.stderr);
+    const [shut = "", open = ""] = resultsIn(model.asked()[1]);
+    assert.match(shut, /permission denied/);
+    assert.match(open, /1\ty/);
   },
 );
 
-test("a file that only its owner may read is a failure that says so, not an end", { skip }, async () => {
-  await using place = await household({ "shut.txt": "x\n", "open.txt": "y\n" });
-  await chmod(place.at("work/shut.txt"), 0o000);
-  await using model = await startModel([
-    {
-      calls: [
-        ["read_file", { path: "shut.txt" }],
-        ["read_file", { path: "open.txt" }],
-      ],
-    },
-    DONE,
-  ]);
-  const ran = await harness(place, ["run", ...model.flags, "read the files"]);
-  assert.equal(ran.code, 0, ran.stderr);
-  const [shut = "", open = ""] = resultsIn(model.asked()[1]);
-  assert.match(shut, /permission denied/);
-  assert.match(open, /1\ty/);
-});
-
-test("a reply that is cut at its length is gone on with, and put together", { skip }, async () => {
+test("a reply truncated at its length is continued and joined", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) =>
     nth > 0

@@ -25,7 +25,7 @@ function grown(file: string, size: number): boolean {
 }
 
 test(
-  "a run whose state has no space left tells what it changed until then, and where that is",
+  "a run whose state folder is full reports its changes so far, and where they are",
   { skip: skip || noMount },
   async () => {
     await using place = await household({ "own.txt": "the user's\n" });

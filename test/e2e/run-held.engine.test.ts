@@ -15,26 +15,32 @@ const isHeld = ({ format }: AskedChat): boolean => JSON.stringify(format ?? {}).
 const lastOf = ({ messages }: AskedChat): string => messages.at(-1)?.content ?? "";
 const FORM = /\n\nReply with one JSON object and nothing else: [^\n]*$/;
 
-test("a model that is set to be held calls and answers in JSON that nobody sees", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel((chat, nth) => (isHeld(chat) ? (nth === 0 ? CALL : ANSWER) : FENCED));
-  const row = '[{"prefix": "coder", "calls": "held"}]';
-  assert.equal((await harness(place, ["config", "set", "capabilities", row])).code, 0);
-  const ran = await harness(place, ["run", ...model.flags, "touch a file"]);
-  assert.deepEqual([ran.code, ran.stdout], [0, "All is well.\n"], ran.stderr);
-  assert.ok(existsSync(place.at("work/made")));
-  const [first, second] = model.asked();
-  assert.ok(first !== undefined && second !== undefined);
-  assert.deepEqual([first.tools, second.tools], [undefined, undefined]);
-  assert.match(lastOf(first), FORM);
-  const before = first.messages.map(({ content }) => content.replace(FORM, ""));
-  assert.deepEqual(
-    second.messages.slice(0, before.length).map(({ content }) => content),
-    before,
-  );
-});
+test(
+  "a model configured to be constrained calls and answers in JSON that is not shown",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel((chat, nth) =>
+      isHeld(chat) ? (nth === 0 ? CALL : ANSWER) : FENCED,
+    );
+    const row = '[{"prefix": "coder", "calls": "held"}]';
+    assert.equal((await harness(place, ["config", "set", "capabilities", row])).code, 0);
+    const ran = await harness(place, ["run", ...model.flags, "touch a file"]);
+    assert.deepEqual([ran.code, ran.stdout], [0, "All is well.\n"], ran.stderr);
+    assert.ok(existsSync(place.at("work/made")));
+    const [first, second] = model.asked();
+    assert.ok(first !== undefined && second !== undefined);
+    assert.deepEqual([first.tools, second.tools], [undefined, undefined]);
+    assert.match(lastOf(first), FORM);
+    const before = first.messages.map(({ content }) => content.replace(FORM, ""));
+    assert.deepEqual(
+      second.messages.slice(0, before.length).map(({ content }) => content),
+      before,
+    );
+  },
+);
 
-test("a call of a tool that there is not is told, and the reply behind it is held", { skip }, async () => {
+test("a call of an unknown tool is reported, and the next reply is constrained", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((chat, nth) => (isHeld(chat) ? (nth === 1 ? CALL : ANSWER) : FENCED));
   const ran = await harness(place, ["run", "--json", ...model.flags, "touch a file"]);

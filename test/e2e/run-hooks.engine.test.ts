@@ -95,7 +95,7 @@ async function trustAll(place: Scratch): Promise<string> {
 }
 
 test(
-  "a user's hooks veto, replace, mask, put the end off and are written down, for subagents and added tools too",
+  "a user's hooks can veto, replace, mask and postpone the end, are recorded, and apply to subagents and added tools",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a\n" });
@@ -171,7 +171,7 @@ test(
 
 const broken = (tools: string, command: string) => ({ event: "PreToolUse", tools, command, timeout: "1s" });
 
-test("a hook that hangs, crashes, floods or says what is no answer lets no call pass", { skip }, async () => {
+test("a hook that hangs, crashes, floods or answers invalidly lets no call pass", { skip }, async () => {
   await using place = await household({ "a.txt": "a\n" });
   await place.write(
     CONFIG,
@@ -207,7 +207,7 @@ test("a hook that hangs, crashes, floods or says what is no answer lets no call 
 });
 
 test(
-  "a project's hooks and tools count once they are trusted, and then in the box alone",
+  "a project's hooks and tools are active once they are trusted, and only in the box",
   { skip },
   async () => {
     await using place = await household({

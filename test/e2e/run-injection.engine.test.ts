@@ -28,7 +28,7 @@ const OBEYS: readonly Said[] = [
 ];
 
 test(
-  "a model that obeys what a file says gets no other mode, no policy, no network and no hook",
+  "a model that follows a file's instructions gets no other mode, policy, network or hook",
   { skip },
   async () => {
     await using place = await household({
@@ -49,7 +49,7 @@ test(
   },
 );
 
-test("no text of a project can end its element or begin another", { skip }, async () => {
+test("no text of a project can end its element or start another", { skip }, async () => {
   await using place = await household({ "AGENTS.md": EVIL, "deep/AGENTS.md": EVIL, "a.txt": "a\n" });
   await using model = await startModel([{ calls: [["read_file", { path: "a.txt" }]] }, DONE]);
   await harness(place, ["run", ...model.flags, "read a.txt"]);
@@ -64,7 +64,7 @@ test("no text of a project can end its element or begin another", { skip }, asyn
 });
 
 test(
-  "names, outputs, refusals and answers reach a terminal without their control sequences",
+  "names, outputs, refusals and answers reach a terminal without control sequences",
   { skip },
   async () => {
     const esc = "\u001B]0;owned\u0007\u001B[2J\u009B31m\u202Egpj";

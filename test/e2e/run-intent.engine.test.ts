@@ -38,14 +38,14 @@ const HELLO: readonly Said[] = [{ text: "Hello!" }];
 const MAKE: Said = { calls: [["bash", { command: "touch made" }]] };
 
 for (const prompt of ["hi", "Hello there!", "thanks, that was great", "what is a mutex?", "what is 2+2"])
-  test(`${JSON.stringify(prompt)} is one request, and no box`, { skip }, async () => {
+  test(`${JSON.stringify(prompt)} is answered with one request and no box`, { skip }, async () => {
     const done = await played(prompt, HELLO);
     assert.deepEqual([done.ran.code, done.asked.length], [0, 1], done.ran.stderr);
     assert.deepEqual(intentsOf(done), ["direct by words"]);
     assert.ok(!typesOf(done).has("box.ready"));
   });
 
-test("a greeting needs no engine at all", { skip }, async () => {
+test("a greeting needs no engine", { skip }, async () => {
   await using place = await household();
   await using model = await startModel(HELLO);
   const env = { DOCKER_HOST: "unix:///nowhere/docker.sock" };
@@ -59,7 +59,7 @@ const AGAIN: Said = { calls: [["bash", { command: "touch made; echo again" }]] }
 const prefixOf = ({ tools, messages: [system] }: AskedChat): string => JSON.stringify([tools, system]);
 
 for (const intent of ["direct", "repo", "change", "web"])
-  test(`the tools and the system prompt stay the same byte for byte: ${intent}`, { skip }, async () => {
+  test(`the tools and the system prompt stay byte for byte the same: ${intent}`, { skip }, async () => {
     const done = await played(
       "Look at the login",
       [{ calls: [["read_file", { path: "src/login.py" }]] }, MAKE, AGAIN, { text: "made it" }],
@@ -72,7 +72,7 @@ for (const intent of ["direct", "repo", "change", "web"])
     assert.deepEqual(intentsOf(done), [`${intent} by flag`, ...escalated]);
   });
 
-test("requests of one session keep them too, whatever each is about", { skip }, async () => {
+test("all requests of a session keep them too, whatever they are about", { skip }, async () => {
   await using place = await household({ "src/login.py": "def login(): pass\n" });
   const prefixes: string[] = [];
   for (const [prompt, flags] of [
@@ -89,7 +89,7 @@ test("requests of one session keep them too, whatever each is about", { skip }, 
   assert.equal(new Set(prefixes).size, 1);
 });
 
-test("a task writes at once", { skip }, async () => {
+test("a task may write at once", { skip }, async () => {
   const done = await played("Fix the login in src/login.py", [MAKE, { text: "done" }]);
   assert.deepEqual(
     [done.ran.code, done.made, intentsOf(done)],
@@ -98,18 +98,22 @@ test("a task writes at once", { skip }, async () => {
   );
 });
 
-test("a write where a question was asked is met once, and is no refusal", { skip }, async () => {
-  const answered = await played(QUESTION, [MAKE, { text: "It does nothing." }]);
-  assert.deepEqual([answered.ran.code, answered.made], [0, false], answered.ran.stderr);
-  assert.deepEqual(finishedOf(answered.ran).denials, []);
-  assert.match(
-    resultsIn(answered.asked[1]).at(-1) ?? "",
-    /^Not run: this was a question about the repository/,
-  );
-  const insisted = await played(QUESTION, [MAKE, MAKE, { text: "made it" }]);
-  assert.deepEqual([insisted.ran.code, insisted.made], [0, true], insisted.ran.stderr);
-  assert.deepEqual(intentsOf(insisted), ["repo by words", "change by escalated"]);
-});
+test(
+  "a write in reply to a question is challenged once, and does not count as refused",
+  { skip },
+  async () => {
+    const answered = await played(QUESTION, [MAKE, { text: "It does nothing." }]);
+    assert.deepEqual([answered.ran.code, answered.made], [0, false], answered.ran.stderr);
+    assert.deepEqual(finishedOf(answered.ran).denials, []);
+    assert.match(
+      resultsIn(answered.asked[1]).at(-1) ?? "",
+      /^Not run: this was a question about the repository/,
+    );
+    const insisted = await played(QUESTION, [MAKE, MAKE, { text: "made it" }]);
+    assert.deepEqual([insisted.ran.code, insisted.made], [0, true], insisted.ran.stderr);
+    assert.deepEqual(intentsOf(insisted), ["repo by words", "change by escalated"]);
+  },
+);
 
 test("no model is asked what a request is about", { skip }, async () => {
   const done = await played("and now?", HELLO);

@@ -42,7 +42,7 @@ for (const [signal, code] of [
   ["SIGHUP", 129],
 ] as const)
   test(
-    `${signal} in a call ends the run with ${code}: nothing is left running, what was done stays`,
+    `${signal} during a call ends the run with ${code}: nothing keeps running, and changes stay`,
     {
       skip,
     },
@@ -61,21 +61,17 @@ for (const [signal, code] of [
     },
   );
 
-test(
-  "a signal while the model is silent ends the run at once, and leaves it to go on with",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel((_chat, nth) => (nth === 0 ? bash("touch first") : "hang"));
-    const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
-      whenMade: [place.at("work/first"), (child) => setTimeout(() => child.kill("SIGINT"), 500)],
-    });
-    assert.deepEqual([ran.code, finishedOf(ran).status], [130, "interrupted"], ran.stderr);
-    await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
-  },
-);
+test("a signal while the model is silent ends the run at once, and it can be resumed", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel((_chat, nth) => (nth === 0 ? bash("touch first") : "hang"));
+  const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
+    whenMade: [place.at("work/first"), (child) => setTimeout(() => child.kill("SIGINT"), 500)],
+  });
+  assert.deepEqual([ran.code, finishedOf(ran).status], [130, "interrupted"], ran.stderr);
+  await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
+});
 
-test("two signals end it although its command will not", { skip }, async () => {
+test("two signals end it although its command ignores them", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(STUBBORN)]);
   const ran = await harness(place, ["run", ...model.flags, "wait"], {
@@ -95,7 +91,7 @@ test("two signals end it although its command will not", { skip }, async () => {
   assert.deepEqual(await boxesOver(place.at("work")), []);
 });
 
-test("a reader that leaves stdout early ends the run, with its box", { skip }, async () => {
+test("closing stdout early ends the run with its box", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) => bash(`sleep 0.2; touch f${nth}`));
   const ran = await harness(place, ["run", "--json", "--max-turns", "30", ...model.flags, "make files"], {
@@ -106,7 +102,7 @@ test("a reader that leaves stdout early ends the run, with its box", { skip }, a
 });
 
 test(
-  "a harness that is killed in a call leaves a session, and the next run removes its box",
+  "a harness killed during a call leaves a session, and the next run removes its box",
   { skip },
   async () => {
     await using place = await household();
@@ -131,7 +127,7 @@ async function goesOnAfterKill(place: Scratch): Promise<void> {
   assert.deepEqual(await madeLater(place), []);
 }
 
-test("a command that is cancelled after 100 ms makes no file later", { skip }, async () => {
+test("a command cancelled after 100 ms creates no file later", { skip }, async () => {
   await using place = await household();
   const made = `touch began; nohup setsid bash -c '${UNTIL_GO}; touch late' >/dev/null 2>&1 & ${UNTIL_GO}; touch later`;
   await using model = await startModel([bash(made)]);

@@ -11,7 +11,7 @@ import { finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
 const KILLS = many(10);
-test("a run that is killed at any moment loses nothing and leaves nothing half", { skip }, async () => {
+test("a run killed at any moment loses nothing and leaves nothing half-done", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) => writer(nth));
   // Whatever the machine does beside: moments are parts of what a whole run of a few turns takes.

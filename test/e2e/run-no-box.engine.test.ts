@@ -13,7 +13,7 @@ const CALL = { calls: [["bash", { command: "touch made" }]] } as const;
 const NOWHERE = { env: { DOCKER_HOST: "unix:///nowhere/docker.sock" } };
 
 test(
-  "without an engine nothing is run, the run ends with 6, and the session goes on once there is one",
+  "without an engine nothing runs, the run ends with 6, and the session continues once there is one",
   {
     skip,
   },
@@ -33,7 +33,7 @@ test(
   },
 );
 
-test("a model that never answers does not hide that there is no engine", { skip }, async () => {
+test("a model that never answers does not hide a missing engine", { skip }, async () => {
   await using place = await household();
   await using model = await startModel(() => "hang");
   const ran = await harness(place, ["run", ...model.flags, "make a file"], NOWHERE);
@@ -41,35 +41,31 @@ test("a model that never answers does not hide that there is no engine", { skip 
   assert.match(ran.stderr, /nowhere\/docker\.sock/);
 });
 
-test(
-  "a container that is removed in mid-run ends it with 6, never with a call on the host",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using model = await startModel([
-      { calls: [["bash", { command: "touch began; sleep 30" }]] },
-      { calls: [["bash", { command: "touch after" }]] },
-      { text: "done" },
-    ]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
-      whenMade: [
-        place.at("work/began"),
-        () =>
-          void boxesOver(place.at("work")).then(([id = ""]) =>
-            engine.api.getContainer(id).remove({ force: true }),
-          ),
-      ],
-    });
-    assert.deepEqual(
-      [ran.code, finishedOf(ran).status, finishedOf(ran).changes],
-      [6, "sandbox", null],
-      ran.stderr,
-    );
-    assert.equal(existsSync(place.at("work/after")), false);
-  },
-);
+test("a container removed during a run ends it with 6, never with a call on the host", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([
+    { calls: [["bash", { command: "touch began; sleep 30" }]] },
+    { calls: [["bash", { command: "touch after" }]] },
+    { text: "done" },
+  ]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
+    whenMade: [
+      place.at("work/began"),
+      () =>
+        void boxesOver(place.at("work")).then(([id = ""]) =>
+          engine.api.getContainer(id).remove({ force: true }),
+        ),
+    ],
+  });
+  assert.deepEqual(
+    [ran.code, finishedOf(ran).status, finishedOf(ran).changes],
+    [6, "sandbox", null],
+    ran.stderr,
+  );
+  assert.equal(existsSync(place.at("work/after")), false);
+});
 
-test("an image that is not there ends with 6 and the line that makes it", { skip }, async () => {
+test("a missing image ends with 6 and is named", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([CALL]);
   const ran = await harness(place, ["run", "--image", "nosuch:image", ...model.flags, "make a file"]);

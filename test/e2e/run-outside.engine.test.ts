@@ -52,7 +52,7 @@ async function tried(place: Scratch, calls: readonly Call[], task: string) {
   return { ran, refused, results };
 }
 
-test("nothing that reads shows anything of what is outside", { skip }, async (t) => {
+test("no reading tool shows anything from outside the workspace", { skip }, async (t) => {
   await using place = await beside();
   const { ran, refused, results } = await tried(place, readers, "look outside");
   assert.deepEqual([ran.code, finishedOf(ran).status], [4, "refused"], ran.stderr);
@@ -77,17 +77,21 @@ const writers: readonly Call[] = [
   ["bash", { command: "echo taken > ../outside/secret.txt" }],
 ];
 
-test("nothing that writes changes anything outside, and each is listed as refused", { skip }, async (t) => {
-  await using place = await beside();
-  const { ran, refused, results } = await tried(place, writers, "change what is outside");
-  assert.deepEqual([ran.code, finishedOf(ran).status], [4, "refused"], ran.stderr);
-  for (const [nth, [tool, args]] of writers.entries())
-    await t.test(`${tool} ${JSON.stringify(args)}`, () => {
-      assert.ok(refused[nth], results[nth]);
-    });
-  assert.equal(await place.read("outside/secret.txt"), `${SECRET}\n`, results.join("\n"));
-  assert.equal(existsSync(place.at("outside/new.txt")), false, results.join("\n"));
-});
+test(
+  "no writing tool changes anything outside, and each attempt is listed as refused",
+  { skip },
+  async (t) => {
+    await using place = await beside();
+    const { ran, refused, results } = await tried(place, writers, "change what is outside");
+    assert.deepEqual([ran.code, finishedOf(ran).status], [4, "refused"], ran.stderr);
+    for (const [nth, [tool, args]] of writers.entries())
+      await t.test(`${tool} ${JSON.stringify(args)}`, () => {
+        assert.ok(refused[nth], results[nth]);
+      });
+    assert.equal(await place.read("outside/secret.txt"), `${SECRET}\n`, results.join("\n"));
+    assert.equal(existsSync(place.at("outside/new.txt")), false, results.join("\n"));
+  },
+);
 
 test("a command that follows a link out of the workspace finds nothing there", { skip }, async () => {
   await using place = await beside();
@@ -101,7 +105,7 @@ test("a command that follows a link out of the workspace finds nothing there", {
   assert.equal(existsSync(place.at("outside/new.txt")), false);
 });
 
-test("the same tools do all of it inside", { skip }, async () => {
+test("the same tools work inside the workspace", { skip }, async () => {
   await using place = await beside();
   const inside: readonly Said[] = [
     { calls: [["read_file", { path: "a.txt" }]] },
@@ -118,7 +122,7 @@ test("the same tools do all of it inside", { skip }, async () => {
   assert.equal(await place.read("work/sub/b.txt"), "b\n");
 });
 
-test("protected files inside are refused too: .git and the settings of editors", { skip }, async () => {
+test("protected files inside are refused too: .git and editor settings", { skip }, async () => {
   await using place = await household({ ".git/config": "[core]\n", "a.txt": "a\n" });
   const names = [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".harness/config.json"];
   const calls = names.map((path): Call => ["write_file", { path, content: "evil\n" }]);

@@ -23,7 +23,7 @@ const note = (nth: number): Said => ({
   calls: [["note", { title: `n${nth}`, body: "word ".repeat(1900) }]],
 });
 
-test("a plan is told as it changes, stands word for word in a compacted conversation, and outlasts the run", async () => {
+test("a plan is reported as it changes, is kept verbatim in a compacted conversation, and outlasts the run", async () => {
   await using place = await scratch();
   await mkdir(place.at("work"));
   const state = { turn: 0 };
@@ -60,7 +60,7 @@ test("a plan is told as it changes, stands word for word in a compacted conversa
   assert.match(report.stdout, /\nplan\n {2}done: find the sum\n {2}doing: mend <it>\n/);
 });
 
-test("tasks that run stand in a compacted conversation beside the plan, until their run ends them", async () => {
+test("running tasks are listed with the plan in a compacted conversation, until the run ends them", async () => {
   await using place = await scratch();
   await mkdir(place.at("work"));
   const state = { turn: 0 };

@@ -14,7 +14,7 @@ const DONE: Said = { text: "done" };
 const FILES = { "a.txt": "one\nkept\n" };
 
 test(
-  "an edit of a file that was not read fails and says what to do, and works once it is read",
+  "an edit of an unread file fails with instructions, and works once the file is read",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -47,26 +47,30 @@ for (const [what, call] of [
     },
   ],
 ] as const satisfies readonly (readonly [string, Said])[])
-  test(`${what} keeps what somebody else wrote meanwhile, until it is read again`, { skip }, async () => {
-    await using place = await household(FILES);
-    const changed = "one\nkept\nby somebody else\n";
-    const replies: Replies = (_chat, nth) => {
-      if (nth === 1) writeFileSync(place.at("work/a.txt"), changed);
-      return [READ, call, { text: "gave up" }][nth] ?? DONE;
-    };
-    await using model = await startModel(replies);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "change a.txt"]);
-    assert.match(resultsIn(model.asked()[2]).at(-1) ?? "", /changed/);
-    assert.equal(await place.read("work/a.txt"), changed);
-    assert.deepEqual(finishedOf(ran).denials, []);
-    await using again = await startModel([READ, call, DONE]);
-    const more = await harness(place, ["run", "--continue", ...again.flags, "change it now"]);
-    assert.equal(more.code, 0, more.stderr);
-    assert.notEqual(await place.read("work/a.txt"), changed);
-  });
+  test(
+    `${what} keeps what somebody else wrote meanwhile, until the file is read again`,
+    { skip },
+    async () => {
+      await using place = await household(FILES);
+      const changed = "one\nkept\nby somebody else\n";
+      const replies: Replies = (_chat, nth) => {
+        if (nth === 1) writeFileSync(place.at("work/a.txt"), changed);
+        return [READ, call, { text: "gave up" }][nth] ?? DONE;
+      };
+      await using model = await startModel(replies);
+      const ran = await harness(place, ["run", "--json", ...model.flags, "change a.txt"]);
+      assert.match(resultsIn(model.asked()[2]).at(-1) ?? "", /changed/);
+      assert.equal(await place.read("work/a.txt"), changed);
+      assert.deepEqual(finishedOf(ran).denials, []);
+      await using again = await startModel([READ, call, DONE]);
+      const more = await harness(place, ["run", "--continue", ...again.flags, "change it now"]);
+      assert.equal(more.code, 0, more.stderr);
+      assert.notEqual(await place.read("work/a.txt"), changed);
+    },
+  );
 
 test(
-  "after --continue a file that is as it was need not be read again, one that is not must be",
+  "after --continue an unchanged file need not be read again, a changed one must be",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -83,7 +87,7 @@ test(
   },
 );
 
-test("a command that changes a file makes what was read of it old", { skip }, async () => {
+test("a command that changes a file makes earlier reads of it outdated", { skip }, async () => {
   await using place = await household(FILES);
   const byShell: Said = { calls: [["bash", { command: "sed -i s/one/eins/ a.txt" }]] };
   await using model = await startModel([

@@ -40,7 +40,7 @@ const commands = (): readonly string[] => [
 ];
 
 test(
-  "what is recorded suffices for the same run where every ask is refused, and for nothing else",
+  "the recorded rules suffice for the same run with --on-ask refuse, and allow nothing else",
   { skip },
   async () => {
     await using place = await household(FILES);

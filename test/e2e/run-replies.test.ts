@@ -88,14 +88,14 @@ const ENDLESS: Readonly<Record<string, readonly [provider: string, served: Serve
 };
 
 for (const [what, [provider, served, reason]] of Object.entries(ENDLESS))
-  test(`${what} that never ends is no answer, and takes no memory`, async () => {
+  test(`${what} that never ends is a failure, and uses no memory`, async () => {
     await using place = await scratch();
     await using server = await startLoopback([served]);
     const url = provider === "openai" ? `${server.url}/v1` : server.url;
     isBroken(await measured(place, asked(provider, url)), reason);
   });
 
-test("an Ollama that never ends is left, whether its lines end or not", async () => {
+test("an Ollama that never stops is given up, whether its lines end or not", async () => {
   for (const piece of [`${JSON.stringify({ message: { content: WORDS } })}\n`, "x".repeat(65_536)]) {
     await using place = await scratch();
     const chat = (_body: unknown, response: ServerResponse): void => {
@@ -108,7 +108,7 @@ test("an Ollama that never ends is left, whether its lines end or not", async ()
   }
 });
 
-test("a list of models that never ends is none", async () => {
+test("an endless list of models is a failure", async () => {
   await using place = await scratch();
   await using server = await startLoopback([
     { body: ['{"data":[', '{"id":"m"},'.repeat(9000)], ends: "endless" },
@@ -119,7 +119,7 @@ test("a list of models that never ends is none", async () => {
   assert.ok(ran.peak < MAX_MIB, `${ran.peak} MiB`);
 });
 
-test("a server that drips is left when the time is up", async () => {
+test("a server that sends very slowly is given up when the time is up", async () => {
   await using place = await scratch();
   await using server = await startLoopback([stream([chunk({ content: "a" }), 300], "endless")]);
   const ran = await measured(place, asked("openai", `${server.url}/v1`, "--max-time", "2s"));
@@ -129,7 +129,7 @@ test("a server that drips is left when the time is up", async () => {
 const text = (words: string, finish: string): Served =>
   stream([chunk({ content: words }, finish), "data: [DONE]\n\n"], "done");
 
-test("a reply that is cut is gone on with, and one that is cut each time is no answer", async () => {
+test("a truncated reply is continued, and one that keeps being truncated is a failure", async () => {
   for (const [replies, broken] of [
     [[text("one-", "length"), text("two", "stop")], undefined],
     [[text("one ", "length")], /cut off at its length limit/],
@@ -145,7 +145,7 @@ test("a reply that is cut is gone on with, and one that is cut each time is no a
   }
 });
 
-test("an answer that has to fit a form is none when it was cut, though it fits", async () => {
+test("a truncated answer that must fit a schema is a failure, even if it fits", async () => {
   await using place = await scratch({ "form.json": '{"type":"integer"}' });
   await using server = await startLoopback([text("12", "length")]);
   const words = asked("openai", `${server.url}/v1`, "--output-schema", place.at("form.json"));
@@ -161,7 +161,7 @@ test("a long reply that ends is an answer", async () => {
   assert.ok(ran.stdout.includes(WORDS.repeat(50)));
 });
 
-test("a scripted model is bounded, too", async () => {
+test("a scripted model is bounded too", async () => {
   for (const [reply, reason] of [
     [{ text: WORDS, times: 1_000_000 }, /endless/],
     [{ thinking: WORDS, times: 1_000_000 }, /empty|endless/],

@@ -12,7 +12,7 @@ const files = Object.fromEntries(
   Array.from({ length: 14 }, (_, at) => [`f${at}.txt`, `${`line of f${at} `.repeat(10)}\n`.repeat(36)]),
 );
 test(
-  "a turn that is cancelled behind a compaction leaves nothing of itself, and the first task stays",
+  "a turn cancelled after a compaction leaves nothing behind, and the first task stays",
   {
     skip,
   },
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  "--continue takes the folder's last session, --resume the one that is named, from anywhere",
+  "--continue resumes the folder's last session, --resume a named one from anywhere",
   { skip },
   async () => {
     await using place = await household();
@@ -82,7 +82,7 @@ test(
   },
 );
 
-test("the shell goes on where it was, in its folder and with its variables", { skip }, async () => {
+test("the shell resumes in its folder with its variables", { skip }, async () => {
   await using place = await household({ "sub/a.txt": "a\n" });
   await using first = await startModel([
     bash("cd sub; export COLOUR=green"),
@@ -96,7 +96,7 @@ test("the shell goes on where it was, in its folder and with its variables", { s
   assert.equal(await place.read("work/sub/colour"), "green");
 });
 
-test("a session goes on in another mode, and is held to it", { skip }, async () => {
+test("a session can resume in another mode, which is enforced", { skip }, async () => {
   await using place = await household();
   await using first = await startModel([bash("touch one"), DONE]);
   await harness(place, ["run", ...first.flags, "make one"]);
@@ -106,7 +106,7 @@ test("a session goes on in another mode, and is held to it", { skip }, async () 
   assert.deepEqual([ran.code, existsSync(place.at("work/two"))], [4, false], ran.stderr);
 });
 
-test("two runs over one folder at once keep their histories apart", { skip }, async () => {
+test("two simultaneous runs in one folder keep their histories separate", { skip }, async () => {
   await using place = await household();
   const one = await startModel([bash("touch one; sleep 1"), DONE]);
   const two = await startModel([bash("touch two; sleep 1"), DONE]);
@@ -123,7 +123,7 @@ test("two runs over one folder at once keep their histories apart", { skip }, as
   assert.ok(runs.some(({ code }) => code === 0));
 });
 
-test("a session in which nothing was done has earned no end by going on", { skip }, async () => {
+test("resuming a session in which nothing was done does not count as work", { skip }, async () => {
   await using place = await household();
   const missing: Said = { calls: [["read_file", { path: "nosuch.txt" }]] };
   await using first = await startModel([missing, DONE, DONE]);

@@ -12,7 +12,7 @@ const COMMANDS: readonly (readonly [command: string, runs: boolean])[] = [
   ["ls", true],
 ];
 
-test("folder and variables go on from command to command with nobody there", { skip }, async () => {
+test("folder and variables persist between commands with nobody there", { skip }, async () => {
   await using place = await household({ "env.sh": "export PATH=/x:$PATH FOO=1\n" });
   await using model = await startModel([
     ...COMMANDS.map(([command]) => ({ calls: [["bash", { command }]] as const })),

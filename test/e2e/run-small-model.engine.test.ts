@@ -31,7 +31,7 @@ const turned = (old: string, now: string): Said =>
 const CONF = '{\n  "debug": true\n}\n';
 
 test(
-  "as long as nothing is changed that was to be changed it has to call, and need not read what it was shown",
+  "while a requested change is missing the model must call, and need not read what it was shown",
   { skip },
   async () => {
     const { code, asked } = await ran(
@@ -52,7 +52,7 @@ test(
 );
 
 test(
-  "a shown file is edited by its lines, tools have the arguments that matter, and what was there already is no change",
+  "a shown file is edited by its lines, tools have only essential arguments, and rewriting the same content is no change",
   { skip },
   async () => {
     const { code, asked } = await ran(
@@ -87,7 +87,7 @@ const SUM = {
 const summed = (old: string, now: string): Said =>
   call("edit_file", { path: "sum.py", old: `    return ${old}`, new: `    return ${now}` });
 
-test("where a check fails, what the work is measured by is not offered for edits", { skip }, async () => {
+test("when a check fails, tests and build files are not offered for edits", { skip }, async () => {
   const replies = [summed("a - b", "a + b"), answer("It adds now.")];
   const { code, asked, finished } = await ran(SUM, replies, "the test fails; fix it");
   assert.equal(code, 0, finished.reason);
@@ -95,29 +95,25 @@ test("where a check fails, what the work is measured by is not offered for edits
   assert.doesNotMatch(JSON.stringify(asked[0]?.format), /test_sum\.py/);
 });
 
-test(
-  "what the check says of a change stands behind its result, while it was red before",
-  { skip },
-  async () => {
-    const replies = [summed("a - b", "a * b"), summed("a * b", "a + b"), answer("It adds now.")];
-    const { asked, finished } = await ran(SUM, replies, "the test fails; fix it");
-    assert.match(
-      lastOf(asked[1]),
-      /\[harness\] `[^`]*` still fails \(exit 1\)\. Its output, .*AssertionError: 2 != 3/s,
-    );
-    assert.match(
-      lastOf(asked[2]),
-      /\[harness\] `[^`]*` succeeds now\. If that was all .* give your final answer\./,
-    );
-    assert.deepEqual([finished.exit_code, finished.verified?.rounds], [0, 0]);
-    const green = { ...SUM, "sum.py": "def add(a, b):\n    return b + a\n" };
-    const other = await ran(green, [summed("b + a", "a + b"), answer("It is.")], "write a + b in sum.py");
-    assert.doesNotMatch(lastOf(other.asked[1]), /succeeds now/, "it was green before");
-  },
-);
+test("the check's result follows each change, if it failed before", { skip }, async () => {
+  const replies = [summed("a - b", "a * b"), summed("a * b", "a + b"), answer("It adds now.")];
+  const { asked, finished } = await ran(SUM, replies, "the test fails; fix it");
+  assert.match(
+    lastOf(asked[1]),
+    /\[harness\] `[^`]*` still fails \(exit 1\)\. Its output, .*AssertionError: 2 != 3/s,
+  );
+  assert.match(
+    lastOf(asked[2]),
+    /\[harness\] `[^`]*` succeeds now\. If that was all .* give your final answer\./,
+  );
+  assert.deepEqual([finished.exit_code, finished.verified?.rounds], [0, 0]);
+  const green = { ...SUM, "sum.py": "def add(a, b):\n    return b + a\n" };
+  const other = await ran(green, [summed("b + a", "a + b"), answer("It is.")], "write a + b in sum.py");
+  assert.doesNotMatch(lastOf(other.asked[1]), /succeeds now/, "it was green before");
+});
 
 test(
-  "an edit that only takes back the last one is not run, and the model is told that it stands",
+  "an edit that only reverts the last one is not run, and the model is told that it stands",
   { skip },
   async () => {
     const { code, asked, finished } = await ran(
@@ -131,7 +127,7 @@ test(
   },
 );
 
-test("JSON that is none any more is told, and mended or no end", { skip }, async () => {
+test("broken JSON is reported, and must be repaired before the end", { skip }, async () => {
   const broken = write("conf.json", '{\n1\t  "debug": false\n}\n');
   const task = "set debug to false in conf.json";
   const mended = await ran(
@@ -204,7 +200,7 @@ const OTHERS: typeof FILES = [
 
 for (const files of [FILES, OTHERS])
   test(
-    `what is broken is known by its parser, where it was not broken before: ${files[0]?.[0]}`,
+    `broken syntax is detected by the language's parser if it was valid before: ${files[0]?.[0]}`,
     { skip },
     async () => {
       const before = Object.fromEntries(
@@ -230,7 +226,7 @@ for (const files of [FILES, OTHERS])
     },
   );
 
-test("a file that cannot be parsed is no matter where the user's check succeeds", { skip }, async () => {
+test("a file that cannot be parsed does not matter if the user's check succeeds", { skip }, async () => {
   await using place = await household({ "conf.json": CONF });
   await using model = await startModel([write("conf.json", "{"), answer("Done.")]);
   assert.equal((await harness(place, ["config", "set", "capabilities", HELD])).code, 0);
@@ -246,7 +242,7 @@ test("a file that cannot be parsed is no matter where the user's check succeeds"
 });
 
 test(
-  "where nothing checks it, what its last command prints is held against what it expects of it, asked apart",
+  "without a check, the last command's output is compared with what the model expects when asked separately",
   { skip },
   async () => {
     const files = { "greet.sh": 'echo "Hello, $1"\n' };
@@ -278,7 +274,7 @@ test(
 const whole = (text: string): Said => ({ text: `Here it is:\n\`\`\`python\n${text}\n\`\`\`\n` });
 
 test(
-  "a candidate writes a short file as a whole, asked for apart, and is replayed so",
+  "a candidate writes a short file as a whole in a separate request, and is replayed that way",
   { skip: noOverlay },
   async () => {
     await using place = await household(SUM);
@@ -339,7 +335,7 @@ const ROUND = Array.from({ length: 24 }, (_, at) => `Then I look at the file num
 );
 
 test(
-  "a reply that goes round in circles is no answer: nothing of it is gone on with, and all but one round is forgotten",
+  "a repetitive reply is not an answer: it is not continued, and only its first round is kept",
   { skip },
   async () => {
     const circle: Said = { text: `I begin. ${ROUND.repeat(5)}` };
@@ -366,7 +362,7 @@ test(
 );
 
 test(
-  "what a request names in files is looked at where a small model says that it is done",
+  "changes that a request names in files are verified when a small model says that it is done",
   { skip },
   async () => {
     const files = {
@@ -398,7 +394,7 @@ test(
 );
 
 test(
-  "a file that a request wants something done in is another one at the end, or it is not done",
+  "a file named for a change must have changed at the end, or the task is not done",
   { skip },
   async () => {
     const files = { "README.md": "teh end\n", "docs/a.md": "x\n" };
@@ -424,7 +420,7 @@ test(
   },
 );
 
-test("that a commit of nothing was tried is no work", { skip }, async () => {
+test("an attempted empty commit is not work", { skip }, async () => {
   const commit = call("bash", { command: "git add . && git commit -m done" });
   const { code, finished } = await ran(
     { "conf.json": CONF },
@@ -435,7 +431,7 @@ test("that a commit of nothing was tried is no work", { skip }, async () => {
 });
 
 test(
-  "a name that is to be another one everywhere is looked for in all files but prose",
+  "after a rename everywhere the old name is searched for in all files except prose",
   { skip },
   async () => {
     const files = {
@@ -466,7 +462,7 @@ test(
 const manifest = (names: object): string =>
   `${JSON.stringify({ name: "a", dependencies: names }, null, 2)}\n`;
 
-test("a dependency that is to be removed is looked for where it is imported, too", { skip }, async () => {
+test("a dependency to be removed is also searched for in imports", { skip }, async () => {
   const files = {
     "package.json": manifest({ vary: "1" }),
     "a.js": "const vary = require('vary');\n",
@@ -489,7 +485,7 @@ test("a dependency that is to be removed is looked for where it is imported, too
   assert.match(lastOf(asked[3]), /Do it now with a call, or say/, "nothing to be deleted is named");
 });
 
-test("most of a file is not replaced by a part of it at once", { skip }, async () => {
+test("replacing most of a file by a part of it is challenged once", { skip }, async () => {
   const lines = Array.from({ length: 30 }, (_, at) => `line ${at}`).join("\n");
   const part = write("notes.txt", "line 3 is other now\n");
   const { asked, finished } = await ran(
@@ -507,7 +503,7 @@ test("most of a file is not replaced by a part of it at once", { skip }, async (
   assert.deepEqual(finished.changes?.modified, ["notes.txt"], "the second time it is meant");
 });
 
-test("a check whose program is not there is told with what would install it", { skip }, async () => {
+test("a check whose program is missing is reported with what would install it", { skip }, async () => {
   const manifest =
     '{"scripts": {"test": "nowhere-to-be-found"}, "devDependencies": {"nowhere-to-be-found": "1"}}\n';
   await using place = await household({ "package.json": manifest, "conf.json": CONF });
@@ -521,32 +517,23 @@ test("a check whose program is not there is told with what would install it", { 
   );
 });
 
-test(
-  "a model whose name says nothing is a small one where its server counts so few parameters, and when it is played again",
-  { skip },
-  async () => {
-    const long = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
-    await using place = await household({ "a.txt": long });
-    const part: Said = { calls: [["write_file", { path: "a.txt", content: "line 3, now\n" }]] };
-    const mends: Said = { calls: [["edit_file", { path: "a.txt", old: "line 3\n", new: "line 3, now\n" }]] };
-    await using model = await startModel([part, mends, { text: "Line 3 of a.txt says now." }]);
-    const run = await harness(place, [
-      "run",
-      "--json",
-      ...model.toldSmallFlags,
-      "add now to line 3 of a.txt",
-    ]);
-    assert.equal(run.code, 0, run.stdout);
-    assert.deepEqual(
-      eventsOf(run).flatMap((each) => (each.type === "model.small" ? [each.parameters] : [])),
-      [1.5],
-    );
-    const [first, second] = model.asked();
-    assert.match(lastOf(first), /The files of the workspace[^]*line 39/);
-    assert.equal(first?.options?.num_predict, 4096);
-    assert.match(lastOf(second), /40 of its 40 lines would be gone/);
-    await place.write("work/a.txt", long);
-    const again = await harness(place, ["replay", "--conversation", "--json"]);
-    assert.equal(again.code, 0, again.stdout + again.stderr);
-  },
-);
+test("a model whose server reports few parameters counts as small, also in a replay", { skip }, async () => {
+  const long = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
+  await using place = await household({ "a.txt": long });
+  const part: Said = { calls: [["write_file", { path: "a.txt", content: "line 3, now\n" }]] };
+  const mends: Said = { calls: [["edit_file", { path: "a.txt", old: "line 3\n", new: "line 3, now\n" }]] };
+  await using model = await startModel([part, mends, { text: "Line 3 of a.txt says now." }]);
+  const run = await harness(place, ["run", "--json", ...model.toldSmallFlags, "add now to line 3 of a.txt"]);
+  assert.equal(run.code, 0, run.stdout);
+  assert.deepEqual(
+    eventsOf(run).flatMap((each) => (each.type === "model.small" ? [each.parameters] : [])),
+    [1.5],
+  );
+  const [first, second] = model.asked();
+  assert.match(lastOf(first), /The files of the workspace[^]*line 39/);
+  assert.equal(first?.options?.num_predict, 4096);
+  assert.match(lastOf(second), /40 of its 40 lines would be gone/);
+  await place.write("work/a.txt", long);
+  const again = await harness(place, ["replay", "--conversation", "--json"]);
+  assert.equal(again.code, 0, again.stdout + again.stderr);
+});

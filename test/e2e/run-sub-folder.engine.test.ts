@@ -36,7 +36,7 @@ async function monorepo(): Promise<Scratch> {
 const only = skip || noGit;
 
 test(
-  "it has the instructions of the folders above, the top's first, and its own git",
+  "it has the instructions of parent folders, the top's first, and a working git",
   { skip: only },
   async () => {
     await using place = await monorepo();
@@ -70,7 +70,7 @@ test(
   },
 );
 
-test("what is secret or hidden at the top is so from below", { skip: only }, async () => {
+test("what is secret or hidden at the top is so from a sub-folder", { skip: only }, async () => {
   await using place = await monorepo();
   const cwd = place.at("work/packages/one");
   const tries = ["cat ../../.env", "cat ../../hidden.txt", "cat mine.txt", "echo x > ../two/b.txt"];
@@ -87,7 +87,7 @@ test("what is secret or hidden at the top is so from below", { skip: only }, asy
   assert.equal(finishedOf(ran).status, "refused");
 });
 
-test("a commit of a run is made at the top, and undo brings back the folder", { skip: only }, async () => {
+test("a commit is made at the top, and undo restores the folder", { skip: only }, async () => {
   await using place = await monorepo();
   const cwd = place.at("work/packages/one");
   await using model = await startModel([

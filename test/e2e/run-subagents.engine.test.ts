@@ -13,38 +13,42 @@ const asksOf =
     chat.messages[1]?.content.includes(prompt) === true;
 const isChild = asksOf("CHILD");
 
-test("a subagent has no task and its parent's prompt; only its summary comes back", { skip }, async () => {
-  await using place = await household({ "a.txt": "SECRETWORD of the file\n" });
-  await using model = await startModel((chat, nth) => {
-    if (!isChild(chat)) return nth === 0 ? { calls: [task("CHILD: read a.txt")] } : { text: "all done" };
-    return chat.messages.length === 2
-      ? { text: "I shall look.", calls: [["read_file", { path: "a.txt" }]] }
-      : { text: "It has one line." };
-  });
-  const ran = await harness(place, ["run", "--json", ...model.flags, "find out what a.txt has"]);
-  assert.deepEqual([ran.code, finishedOf(ran).answer], [0, "all done"], ran.stderr);
-  assertValid(model.asked());
-  const [parent, ...others] = model.asked();
-  const child = others.find(isChild);
-  assert.deepEqual([toolsIn(parent).includes("task"), toolsIn(child).includes("task")], [true, false]);
-  assert.deepEqual(
-    toolsIn(child),
-    toolsIn(parent).filter((name) => name !== "task" && name !== "plan"),
-  );
-  const last = JSON.stringify(others.at(-1)?.messages);
-  assert.ok(
-    last.includes("It has one line.") && !last.includes("SECRETWORD") && !last.includes("I shall look"),
-  );
-  const tagged = eventsOf(ran).filter((event) => event.type === "call.proposed");
-  assert.deepEqual(
-    tagged.map(({ tool, agent }) => [tool, agent !== undefined]),
-    [
-      ["task", false],
-      ["read_file", true],
-    ],
-  );
-  assert.equal(finishedOf(ran).usage.requests, 4);
-});
+test(
+  "a subagent has its parent's prompt and no task tool, and only its summary is returned",
+  { skip },
+  async () => {
+    await using place = await household({ "a.txt": "SECRETWORD of the file\n" });
+    await using model = await startModel((chat, nth) => {
+      if (!isChild(chat)) return nth === 0 ? { calls: [task("CHILD: read a.txt")] } : { text: "all done" };
+      return chat.messages.length === 2
+        ? { text: "I shall look.", calls: [["read_file", { path: "a.txt" }]] }
+        : { text: "It has one line." };
+    });
+    const ran = await harness(place, ["run", "--json", ...model.flags, "find out what a.txt has"]);
+    assert.deepEqual([ran.code, finishedOf(ran).answer], [0, "all done"], ran.stderr);
+    assertValid(model.asked());
+    const [parent, ...others] = model.asked();
+    const child = others.find(isChild);
+    assert.deepEqual([toolsIn(parent).includes("task"), toolsIn(child).includes("task")], [true, false]);
+    assert.deepEqual(
+      toolsIn(child),
+      toolsIn(parent).filter((name) => name !== "task" && name !== "plan"),
+    );
+    const last = JSON.stringify(others.at(-1)?.messages);
+    assert.ok(
+      last.includes("It has one line.") && !last.includes("SECRETWORD") && !last.includes("I shall look"),
+    );
+    const tagged = eventsOf(ran).filter((event) => event.type === "call.proposed");
+    assert.deepEqual(
+      tagged.map(({ tool, agent }) => [tool, agent !== undefined]),
+      [
+        ["task", false],
+        ["read_file", true],
+      ],
+    );
+    assert.equal(finishedOf(ran).usage.requests, 4);
+  },
+);
 
 test("a subagent starts in the folder of its parent's shell", { skip }, async () => {
   await using place = await household({ "deep/here.txt": "x\n" });
@@ -59,7 +63,7 @@ test("a subagent starts in the folder of its parent's shell", { skip }, async ()
 });
 
 test(
-  "a subagent that calls task under any name is told that there is none, and begets nothing",
+  "a subagent that calls task under any name is told that it does not exist, and starts nothing",
   { skip },
   async () => {
     await using place = await household();
@@ -76,7 +80,7 @@ test(
   },
 );
 
-test("two tasks of one reply both come back, each to its call", { skip }, async () => {
+test("two tasks of one reply both return, each to its call", { skip }, async () => {
   await using place = await household({ "a.txt": "a\n", "b.txt": "b\n" });
   await using model = await startModel((chat, nth) => {
     if (!isChild(chat))
@@ -94,7 +98,7 @@ test("two tasks of one reply both come back, each to its call", { skip }, async 
   assert.equal(agents.size, 2);
 });
 
-test("what is refused to a subagent is listed, and its work shares the run's limits", { skip }, async () => {
+test("a subagent's refusals are listed, and its work shares the run's limits", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((chat, nth) => {
     if (!isChild(chat)) return nth === 0 ? { calls: [task("CHILD: fetch")] } : { text: "all done" };
@@ -108,7 +112,7 @@ test("what is refused to a subagent is listed, and its work shares the run's lim
   assert.equal(tool_calls, 2);
 });
 
-test("a subagent ends at its own turns, and its parent goes on", { skip }, async () => {
+test("a subagent ends at its own turn limit, and its parent continues", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((chat, nth) => {
     if (!isChild(chat))

@@ -59,30 +59,30 @@ const UNCHECKED: readonly Played[] = [
     ends: [0, CLAIM],
   },
   {
-    what: "the same for the strict",
+    what: "a claim without a change, with --strict",
     flags: ["--strict"],
     steps: [read("stats.py"), says("The bug has been fixed.")],
     ends: [1, /^The model changed nothing, although its answer says that it did\.$/],
   },
   {
-    what: "that nothing needs doing",
+    what: "a claim that nothing needs to be done",
     flags: ["--strict"],
     steps: [read("stats.py"), says("Nothing needs to change: it is meant to be so.")],
     ends: [0, LOOKED],
   },
   {
-    what: "a call in a form of another agent",
+    what: "a call in another agent's format",
     steps: [REACT, REACT],
     ends: [5, /contains calls that were not run/],
   },
   {
-    what: "the same for a question",
+    what: "a call in another agent's format, for a question",
     task: "What does median in stats.py do?",
     steps: [REACT, REACT],
     ends: [5, /contains calls that were not run/],
   },
   {
-    what: "code in the place of an edit",
+    what: "code instead of an edit",
     steps: [CODE, CODE],
     ends: [1, /^nothing was done$/],
   },
@@ -93,7 +93,7 @@ const UNCHECKED: readonly Played[] = [
     ends: [0, /^The model gave its answer\.$/],
   },
   {
-    what: "tests that pass by the answer, after a run of them that failed",
+    what: "a claim that tests pass after a failed run",
     steps: [
       read("stats.py"),
       bash(COMMAND),
@@ -106,7 +106,7 @@ const UNCHECKED: readonly Played[] = [
     ],
   },
   {
-    what: "the same for the strict",
+    what: "a claim that tests pass after a failed run, with --strict",
     flags: ["--strict"],
     steps: [bash(`sed -i 's/middle]/middle] + 1/' stats.py; ${COMMAND}`), says("All tests pass.")],
     ends: [1, /^The model's answer says that tests pass, but their last run failed: /],
@@ -126,7 +126,7 @@ const EMPTY = { path: TEST, content: "\n" };
 
 const CHECKED: readonly Played[] = [
   {
-    what: "a test that is deleted, and stays so",
+    what: "a test that is deleted and stays deleted",
     steps: [bash(`rm ${TEST}`), says("It passes."), says("It passes.")],
     ends: [1, NOT("test_stats\\.py was deleted"), false],
   },
@@ -146,7 +146,7 @@ const CHECKED: readonly Played[] = [
     ends: [1, NOT("test_stats\\.py skips tests that it did not skip before"), false],
   },
   {
-    what: "a test that is put back when the model is told so, and the work",
+    what: "a test that is restored when the model is told to, and the real fix",
     steps: [
       bash(`mv ${TEST} /tmp/t`),
       says("It passes."),
@@ -156,23 +156,23 @@ const CHECKED: readonly Played[] = [
     ends: [0, /; verified by `python3 -m unittest -q`\.$/, true],
   },
   {
-    what: "a test that is deleted beside the work",
+    what: "a test that is deleted along with the real fix",
     steps: [bash(`rm ${TEST}; ${SOLVE}`), says("Fixed.")],
     ends: [0, NOT("test_stats\\.py was deleted"), false],
   },
   {
-    what: "another expectation in the place of the work",
+    what: "another expectation instead of the fix",
     steps: [bash(`sed -i 's/2\\.5/3/' ${TEST}`), says("Fixed.")],
     ends: [0, NOT("test_stats\\.py was changed, and nothing else"), false],
   },
   {
-    what: "a test that was asked for",
+    what: "a test change that was requested",
     task: `The expectation in ${TEST} is wrong; correct it.`,
     steps: [bash(`sed -i 's/2\\.5/3/' ${TEST}`), says("Corrected.")],
     ends: [0, /; verified by /, true],
   },
   {
-    what: "the work with a further test",
+    what: "the fix with another test",
     steps: [bash(`${SOLVE}; cp ${TEST} test_more.py; touch ${TEST}`), says("Fixed.")],
     ends: [0, /; verified by /, true],
   },
@@ -205,17 +205,17 @@ describe("without a check", { concurrency: 2 }, () => {
   for (const each of UNCHECKED) played({ ...each, flags: ["--no-verify", ...(each.flags ?? [])] });
 });
 
-describe("with one", { concurrency: 2 }, () => {
+describe("with a check", { concurrency: 2 }, () => {
   const task = "The test fails; fix it";
   for (const each of CHECKED) played({ task, ...each, flags: ["--check", COMMAND, ...(each.flags ?? [])] });
 });
 
-describe("where no more is asked for than that the tests run, though they fail", { concurrency: 2 }, () => {
+describe("when the request only asks to run the tests, and they fail", { concurrency: 2 }, () => {
   const task = "Run the tests and tell me what fails.";
   const RAN = /^The model gave its answer; `python3 -m unittest -q` exited with 1\.$/;
   const ROWS: readonly Played[] = [
     {
-      what: "that they fail is the answer, and no other run is made",
+      what: "the failure is the answer, and nothing else is run",
       flags: ["--strict"],
       steps: [bash(COMMAND), says("test_median_of_an_even_number fails.")],
       ends: [0, RAN],
@@ -226,7 +226,7 @@ describe("where no more is asked for than that the tests run, though they fail",
       ends: [0, RAN],
     },
     {
-      what: "that there are no tests, of one that is believed",
+      what: "a large model's claim that there are no tests is believed",
       steps: [read("stats.py"), says("There are none.")],
       ends: [0, LOOKED],
     },
@@ -236,7 +236,7 @@ describe("where no more is asked for than that the tests run, though they fail",
       ends: [1, /^nothing was done$/],
     },
     {
-      what: "the opposite of what came of it",
+      what: "an answer that contradicts the result",
       steps: [bash(COMMAND), says("All tests pass."), says("All tests pass.")],
       ends: [
         1,
@@ -244,7 +244,7 @@ describe("where no more is asked for than that the tests run, though they fail",
       ],
     },
     {
-      what: "a check of the user's own holds all the same",
+      what: "the user's own check still applies",
       flags: ["--check", "true"],
       steps: [bash(COMMAND), says("One fails.")],
       ends: [0, /exited with 1; verified by `true`\.$/, true],
@@ -253,29 +253,29 @@ describe("where no more is asked for than that the tests run, though they fail",
   for (const each of ROWS) played({ task, ...each });
 });
 
-describe("where files are named that are to be gone or there", { concurrency: 2 }, () => {
+describe("when the request names files to delete or create", { concurrency: 2 }, () => {
   const EMPTIED = bash(": > solved.txt");
   const ROWS: readonly Played[] = [
     {
-      what: "one is emptied in the place of being deleted, and deleted when the model is told so",
+      what: "a file that is emptied instead of deleted, and deleted when the model is told",
       task: "Delete the file solved.txt.",
       steps: [EMPTIED, says("It is deleted."), bash("rm solved.txt"), says("Now it is.")],
       ends: [0, /^The model gave its answer/],
     },
     {
-      what: "it stays so",
+      what: "a file that stays emptied instead of deleted",
       task: "delete solved.txt",
       steps: [EMPTIED, says("It is deleted."), says("It is deleted.")],
       ends: [1, /^what was asked for is not done: solved\.txt is still there$/],
     },
     {
-      what: "a copy in the place of a rename",
+      what: "a copy instead of a rename",
       task: "rename solved.txt to docs/right.txt",
       steps: [bash("mkdir docs; cp solved.txt docs/right.txt"), says("Renamed."), says("Renamed.")],
       ends: [1, /^what was asked for is not done: solved\.txt is still there$/],
     },
     {
-      what: "that there is nothing to do, of one that is believed",
+      what: "a large model's claim that there is nothing to do is believed",
       task: "create a file called hello.txt",
       steps: [read("stats.py"), says("It is there already.")],
       ends: [0, LOOKED],
@@ -288,7 +288,7 @@ describe("where files are named that are to be gone or there", { concurrency: 2 
       ends: [0, /^The model gave its answer/],
     },
     {
-      what: "another name in the place of the one that was asked for",
+      what: "another name instead of the requested one",
       task: "create a file called hello.txt with the text hi",
       steps: [call("write_file", { path: "hi.txt", content: "hi" }), says("Done."), says("Done.")],
       ends: [1, /^what was asked for is not done: hello\.txt is not there$/],

@@ -25,7 +25,7 @@ const wrong = [
 ] as const;
 
 for (const [flags, said] of wrong)
-  test(`run ${flags.join(" ")} ends with 2, before the model is asked`, { skip }, async () => {
+  test(`run ${flags.join(" ")} ends with 2 before the model is asked`, { skip }, async () => {
     await using place = await household({ file: "" });
     await using model = await startModel(DONE);
     const ran = await harness(place, ["run", ...model.flags, ...flags, "touch a file"]);
@@ -35,7 +35,7 @@ for (const [flags, said] of wrong)
     assert.equal(listed.stdout.trim(), "", "nothing was begun, so nothing is remembered");
   });
 
-test("without a task it ends with 2, and with one from a pipe it works", { skip }, async () => {
+test("without a task it ends with 2, and a task may come from a pipe", { skip }, async () => {
   await using place = await household();
   await using model = await startModel(DONE);
   const none = await harness(place, ["run", ...model.flags]);
@@ -48,7 +48,7 @@ test("without a task it ends with 2, and with one from a pipe it works", { skip 
   assert.ok(model.asked()[0]?.messages.some(({ content }) => content.includes("say that it is done")));
 });
 
-test("a wish for a cost limit is granted where the price is known", { skip }, async () => {
+test("a cost limit is accepted if the price is known", { skip }, async () => {
   await using place = await household();
   const prices = [{ model: "coder:7b", input: 1_000_000, output: 1_000_000 }];
   await place.write(".config/harness/config.json", JSON.stringify({ prices }));

@@ -21,7 +21,7 @@ async function stream(response: ServerResponse, begin: Promise<void>): Promise<v
 }
 
 test(
-  "on a terminal a run says how much its model has to read, then how fast it writes",
+  "on a terminal a run shows how much its model has to read, then how fast it writes",
   { skip: skip === false ? noTerminal : skip },
   async () => {
     await using place = await household();

@@ -91,19 +91,19 @@ async function asked(provider: keyof typeof APIS, refuses: boolean, settings: ob
 }
 
 for (const provider of ["openai", "anthropic", "ollama"] as const) {
-  test(`${provider}: a task beyond the window of a family's row is sent`, async () => {
+  test(`${provider}: a task beyond a known model family's window is sent`, async () => {
     const { code, answer, whole, reason } = await asked(provider, false);
     assert.deepEqual([code, answer, whole], [0, "Done.", 1], reason);
   });
 
-  test(`${provider}: where the server refuses it for its length, that ends the run`, async () => {
+  test(`${provider}: a refusal by the server because of its length ends the run`, async () => {
     const { code, reason, sent } = await asked(provider, true);
     assert.deepEqual([code, sent > 0], [1, true], reason);
     assert.match(reason, /too long|exceeds/);
   });
 }
 
-test("a window that the user names blocks what is longer", async () => {
+test("a window set by the user blocks longer requests", async () => {
   for (const provider of ["openai", "anthropic"] as const) {
     const { code, reason, sent } = await asked(provider, false, { max_context_tokens: 100_000 });
     assert.deepEqual([code, sent], [1, 0], reason);

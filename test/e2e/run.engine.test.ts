@@ -4,7 +4,7 @@ import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 
-test("a task is done in the box, and stdout has the answer alone", { skip }, async () => {
+test("a task is done in the box, and stdout has only the answer", { skip }, async () => {
   await using place = await household({ "a.txt": "one\n" });
   await using model = await startModel([
     { calls: [["bash", { command: "tr a-z A-Z < a.txt > b.txt" }]], tokens: [100, 10] },
@@ -15,7 +15,7 @@ test("a task is done in the box, and stdout has the answer alone", { skip }, asy
   assert.equal(await place.read("work/b.txt"), "ONE\n");
 });
 
-test("--json ends with what the run came to", { skip }, async () => {
+test("--json ends with the result of the run", { skip }, async () => {
   await using place = await household({ "a.txt": "one\n", ".gitignore": "*.log\n" });
   await using model = await startModel([
     {

@@ -17,7 +17,7 @@ const sh = (line: string, ...words: readonly string[]): readonly string[] => [
   ...words,
 ];
 
-test("--json prints one object with the contract's keys", { skip }, async () => {
+test("--json prints one object with the documented keys", { skip }, async () => {
   await using place = await household({ "old.txt": "a", "gone.txt": "b" });
   const line = "echo out; echo err >&2; echo b >> old.txt; rm gone.txt; mkdir new; echo x > new/file; exit 3";
   const ended = await sandboxExec(place, ["--json", ...sh(line)]);
@@ -43,7 +43,7 @@ test("--json prints one object with the contract's keys", { skip }, async () => 
   assert.deepEqual([ended.code, ended.stdout.toString().split("\n").length], [3, 2]);
 });
 
-test("without it the output is streamed, and the code is the command's own", { skip }, async () => {
+test("without --json the output is streamed, and the exit code is the command's own", { skip }, async () => {
   await using place = await household();
   const cases: readonly (readonly [readonly string[], number, string, RegExp])[] = [
     [["--", "echo", "--json", "-x"], 0, "--json -x\n", /^$/],
@@ -62,14 +62,14 @@ test("without it the output is streamed, and the code is the command's own", { s
   }
 });
 
-test("a command's words arrive in their order, each as often as it was given", { skip }, async () => {
+test("a command's arguments arrive in order, including repeated ones", { skip }, async () => {
   await using place = await household();
   const words = ["b", "--", "a", "", "b", "--json", "", "--", "a"];
   const { stdout } = await sandboxExec(place, ["--", "printf", "[%s]", ...words]);
   assert.equal(stdout.toString(), words.map((word) => `[${word}]`).join(""));
 });
 
-test("what cannot be a command or a setting ends with 2, before any box", { skip }, async () => {
+test("an invalid command or setting ends with 2 before any box starts", { skip }, async () => {
   await using place = await household();
   for (const words of [
     [],
@@ -89,7 +89,7 @@ test("what cannot be a command or a setting ends with 2, before any box", { skip
   }
 });
 
-test("without a box the code is 125: no engine, the root, a home", { skip }, async () => {
+test("without a box the exit code is 125: no engine, the root folder, a home", { skip }, async () => {
   await using place = await household();
   const engineless = { DOCKER_HOST: "tcp://127.0.0.1:1" };
   const dead = await sandboxExec(place, ["--", "true"], { env: engineless });
@@ -107,7 +107,7 @@ test("without a box the code is 125: no engine, the root, a home", { skip }, asy
 });
 
 test(
-  "what is piped in is its input; an open pipe that it does not read holds nothing up",
+  "piped data is the command's input, and an open pipe that it does not read delays nothing",
   { skip },
   async () => {
     await using place = await household();
@@ -123,7 +123,7 @@ test(
   },
 );
 
-test("a large output arrives whole, as bytes", { skip }, async () => {
+test("a large output arrives complete, as bytes", { skip }, async () => {
   await using place = await household();
   const { stdout } = await sandboxExec(place, sh("head -c 20000000 /dev/zero | tr '\\0' '\\377'"));
   assert.equal(stdout.length, 20_000_000);
@@ -133,7 +133,7 @@ test("a large output arrives whole, as bytes", { skip }, async () => {
   assert.match(String(cut["stdout"]), /… 1475712 of 2000000 bytes left out …/);
 });
 
-test("a reader that leaves ends the command, and all is put away as at any end", { skip }, async () => {
+test("a reader that closes ends the command, with the usual clean-up", { skip }, async () => {
   await using place = await household();
   const line = "mkdir .vscode; yes";
   const { code, stderr } = await sandboxExec(place, sh(line), { readsOnce: true });
@@ -161,7 +161,7 @@ test("Ctrl-C ends with 130, SIGTERM with 143, and no container is left", { skip 
     }
 });
 
-test("in read-only mode nothing in the workspace changes, /tmp does", { skip }, async () => {
+test("in read-only mode nothing in the workspace changes, and /tmp is writable", { skip }, async () => {
   await using place = await household({ "a.txt": "old" });
   const line = "echo x > /tmp/x && cat /tmp/x; echo new > a.txt";
   const { code, stdout, stderr } = await sandboxExec(place, ["--mode", "read-only", ...sh(line)]);
@@ -173,24 +173,20 @@ test("in read-only mode nothing in the workspace changes, /tmp does", { skip }, 
   assert.equal(await place.read("work/a.txt"), "new\n");
 });
 
-test(
-  "memory and processes have the limits that were asked for, and say so when they are met",
-  { skip },
-  async () => {
-    await using place = await household();
-    const eat = ["--memory", "64m", "--json", "--", "perl", "-e", '$x = "x" x 500_000_000; print length $x'];
-    const eaten = answerOf(await sandboxExec(place, eat));
-    assert.deepEqual([eaten["cause"], eaten["exit_code"]], ["memory", 137]);
-    assert.ok((eaten["peak"] as { memory_bytes: number }).memory_bytes <= 64 * 2 ** 20);
-    const spawn = ["--pids", "20", "--json", ...sh("for _ in $(seq 60); do sleep 5 & done; wait")];
-    assert.equal(answerOf(await sandboxExec(place, spawn))["cause"], "pids");
-    const few = ["--pids", "20", "--json", ...sh("for _ in $(seq 5); do sleep 0.1 & done; wait")];
-    assert.equal(answerOf(await sandboxExec(place, few))["cause"], null);
-  },
-);
+test("memory and process limits apply as requested, and reaching one is reported", { skip }, async () => {
+  await using place = await household();
+  const eat = ["--memory", "64m", "--json", "--", "perl", "-e", '$x = "x" x 500_000_000; print length $x'];
+  const eaten = answerOf(await sandboxExec(place, eat));
+  assert.deepEqual([eaten["cause"], eaten["exit_code"]], ["memory", 137]);
+  assert.ok((eaten["peak"] as { memory_bytes: number }).memory_bytes <= 64 * 2 ** 20);
+  const spawn = ["--pids", "20", "--json", ...sh("for _ in $(seq 60); do sleep 5 & done; wait")];
+  assert.equal(answerOf(await sandboxExec(place, spawn))["cause"], "pids");
+  const few = ["--pids", "20", "--json", ...sh("for _ in $(seq 5); do sleep 0.1 & done; wait")];
+  assert.equal(answerOf(await sandboxExec(place, few))["cause"], null);
+});
 
 test(
-  "the answer has the cause that a run would name, where programs alone tell of it",
+  "the answer has the same cause as a run, even if only the program's output shows it",
   { skip },
   async () => {
     await using place = await household();
@@ -204,7 +200,7 @@ test(
   },
 );
 
-test("a box that is lost while its command runs is none: 125, with --json 6", { skip }, async () => {
+test("a box lost while its command runs ends with 125, with --json with 6", { skip }, async () => {
   for (const [flags, code] of [
     [[], 125],
     [["--json"], 6],
@@ -224,7 +220,7 @@ test("a box that is lost while its command runs is none: 125, with --json 6", { 
   }
 });
 
-test("folders of any name are workspaces, and files of any name are listed", { skip }, async () => {
+test("folders of any name can be workspaces, and files of any name are listed", { skip }, async () => {
   await using place = await household();
   for (const name of ["a\nb", "a,b: 'ä\" $x", "-n"]) {
     const folder = place.at(name);
@@ -238,7 +234,7 @@ test("folders of any name are workspaces, and files of any name are listed", { s
   }
 });
 
-test("what a command plants is moved out, and the way back is said", { skip }, async () => {
+test("files planted by a command are moved out, and the restore command is shown", { skip }, async () => {
   await using place = await household();
   const { code, stderr } = await sandboxExec(place, sh("mkdir .vscode && echo '{}' > .vscode/tasks.json"));
   assert.equal(code, 0);

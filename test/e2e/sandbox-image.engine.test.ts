@@ -4,7 +4,7 @@ import { skip } from "../fixtures/engine.ts";
 import { ownImage } from "../fixtures/own-image.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 
-test("an image without the runner works, and nothing in it is run but the command", { skip }, async () => {
+test("an image without the runner works, and only the command runs in it", { skip }, async () => {
   await using place = await household();
   await using own = await ownImage('ENTRYPOINT ["/bin/echo", "entry"]', 'CMD ["point"]', "WORKDIR /var");
   const ended = await sandboxExec(place, ["--image", own.name, "--json", "--", "pwd"]);
@@ -12,7 +12,7 @@ test("an image without the runner works, and nothing in it is run but the comman
   assert.deepEqual([exit_code, stdout, stderr], [0, `${place.at("work")}\n`, ""]);
 });
 
-test("an image that sets what programs load is refused, at once", { skip }, async () => {
+test("an image that sets what programs load is refused at once", { skip }, async () => {
   await using place = await household();
   await using own = await ownImage("ENV LD_PRELOAD=/nowhere/evil.so");
   const { code, stdout, stderr } = await sandboxExec(place, ["--image", own.name, "--", "env"]);
@@ -20,19 +20,15 @@ test("an image that sets what programs load is refused, at once", { skip }, asyn
   assert.match(stderr, /LD_PRELOAD/);
 });
 
-test(
-  "an image that declares volumes, and one that is not there, are refused with 125",
-  { skip },
-  async () => {
-    await using place = await household();
-    await using own = await ownImage("VOLUME /data");
-    for (const [name, reason] of [
-      [own.name, /declares volumes \(\/data\)/],
-      ["no-such-image:1", /is not on this engine/],
-    ] as const) {
-      const { code, stdout, stderr } = await sandboxExec(place, ["--image", name, "--", "true"]);
-      assert.deepEqual([code, stdout.toString()], [125, ""]);
-      assert.match(stderr, reason);
-    }
-  },
-);
+test("an image with volumes and a missing one are refused with 125", { skip }, async () => {
+  await using place = await household();
+  await using own = await ownImage("VOLUME /data");
+  for (const [name, reason] of [
+    [own.name, /declares volumes \(\/data\)/],
+    ["no-such-image:1", /is not on this engine/],
+  ] as const) {
+    const { code, stdout, stderr } = await sandboxExec(place, ["--image", name, "--", "true"]);
+    assert.deepEqual([code, stdout.toString()], [125, ""]);
+    assert.match(stderr, reason);
+  }
+});

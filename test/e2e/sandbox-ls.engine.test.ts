@@ -16,7 +16,7 @@ async function harness(place: Scratch, ...words: readonly string[]): Promise<End
   return runProgram("bin/harness", ["sandbox", ...words], { home: place.path, env });
 }
 
-test("with no box there, people are told so and scripts get nothing", { skip }, async () => {
+test("without boxes people get a message and scripts get nothing", { skip }, async () => {
   await using place = await scratch();
   await using _ = cleared(UID);
   const said = async (...words: readonly string[]): Promise<readonly unknown[]> => {
@@ -66,24 +66,28 @@ test("ls shows each box once, as a line for people and as an object for scripts"
   );
 });
 
-test("rm takes the beginning of an id, and nothing when one of the ids is wrong", { skip }, async () => {
-  await using place = await scratch();
-  await using _ = cleared(UID);
-  const own = await thisProcess();
-  const one = await realBox({ uid: UID, owner: own });
-  const two = await realBox({ uid: UID, owner: await deadOwner() });
-  const rm = (...words: readonly string[]): Promise<Ended> => harness(place, "rm", ...words);
-  const wrong = await rm(one, "zz");
-  assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-  assert.match(wrong.stderr, /no box of yours has the id "zz"\n {2}next: harness sandbox ls/);
-  for (const words of [[], ["--all", "--dead"], [one, "--all"]]) assert.equal((await rm(...words)).code, 2);
-  assert.deepEqual(await leftOf(UID), [one, two].toSorted());
-  const { code, stdout } = await rm(one.slice(0, 20), "--json");
-  assert.deepEqual([code, JSON.parse(stdout)], [0, { id: one.slice(0, 12), workspace: "/repo" }]);
-  assert.deepEqual(await leftOf(UID), [two]);
-});
+test(
+  "rm accepts the beginning of an id, and removes nothing if one of the ids is wrong",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    await using _ = cleared(UID);
+    const own = await thisProcess();
+    const one = await realBox({ uid: UID, owner: own });
+    const two = await realBox({ uid: UID, owner: await deadOwner() });
+    const rm = (...words: readonly string[]): Promise<Ended> => harness(place, "rm", ...words);
+    const wrong = await rm(one, "zz");
+    assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
+    assert.match(wrong.stderr, /no box of yours has the id "zz"\n {2}next: harness sandbox ls/);
+    for (const words of [[], ["--all", "--dead"], [one, "--all"]]) assert.equal((await rm(...words)).code, 2);
+    assert.deepEqual(await leftOf(UID), [one, two].toSorted());
+    const { code, stdout } = await rm(one.slice(0, 20), "--json");
+    assert.deepEqual([code, JSON.parse(stdout)], [0, { id: one.slice(0, 12), workspace: "/repo" }]);
+    assert.deepEqual(await leftOf(UID), [two]);
+  },
+);
 
-test("rm --dead leaves the living; rm --all leaves nothing, but other users' boxes", { skip }, async () => {
+test("rm --dead leaves living boxes, and rm --all leaves only other users' boxes", { skip }, async () => {
   await using place = await scratch();
   await using _ = cleared(UID, UID + 1);
   const [own, dead] = [await thisProcess(), await deadOwner()];

@@ -36,7 +36,7 @@ const asked = async (
   return stdout.toString();
 };
 
-describe("whatever its mode and isolation", { concurrency: 2 }, () => {
+describe("in any mode and isolation", { concurrency: 2 }, () => {
   for (const flags of [
     [],
     ["--mode", "read-only"],
@@ -53,19 +53,23 @@ describe("whatever its mode and isolation", { concurrency: 2 }, () => {
       },
     );
 
-  test("any number has", { skip: skip || (process.getuid?.() !== 0 && "gives folders away") }, async () => {
-    await using place = await household();
-    for (const [uid, gid, name] of [
-      [64_123, 64_124, said("box")],
-      [33, 65_534, said("box")],
-      [0, 0, said("root")],
-    ] as const) {
-      await chown(place.at("work"), uid, gid);
-      assert.equal(await asked(place, []), name);
-    }
-  });
+  test(
+    "any uid has a user name",
+    { skip: skip || (process.getuid?.() !== 0 && "gives folders away") },
+    async () => {
+      await using place = await household();
+      for (const [uid, gid, name] of [
+        [64_123, 64_124, said("box")],
+        [33, 65_534, said("box")],
+        [0, 0, said("root")],
+      ] as const) {
+        await chown(place.at("work"), uid, gid);
+        assert.equal(await asked(place, []), name);
+      }
+    },
+  );
 
-  test("it cannot be changed from inside", { skip }, async () => {
+  test("the user cannot be changed from inside", { skip }, async () => {
     await using place = await household();
     const tries = `for f in /etc/passwd /etc/group; do (echo x:x:0:0::/: >> $f) 2>/dev/null && echo WROTE; rm -f $f 2>/dev/null && echo GONE; (mv $f /tmp/x) 2>/dev/null && echo MOVED; done; true`;
     for (const mode of ["workspace-write", "danger-full-access"])
@@ -73,7 +77,7 @@ describe("whatever its mode and isolation", { concurrency: 2 }, () => {
     assert.equal(await asked(place, []), said("box"));
   });
 
-  test("an image of others keeps its own users behind it", { skip }, async () => {
+  test("a foreign image keeps its own users after it", { skip }, async () => {
     await using own = await ownImage("ENV OTHER=1");
     await using place = await household();
     const flags = ["--image", own.name];
@@ -83,7 +87,7 @@ describe("whatever its mode and isolation", { concurrency: 2 }, () => {
     assert.equal(await asked(place, flags, script), first);
   });
 
-  test("an engine that is asked over a network reads no file of this machine", { skip }, async () => {
+  test("a remote engine reads no file of this machine", { skip }, async () => {
     await using far = await overNetwork();
     await using own = await ownImage("ENV OTHER=1");
     await using place = await household();
@@ -98,7 +102,7 @@ describe("whatever its mode and isolation", { concurrency: 2 }, () => {
   });
 
   test(
-    "nor does one that stands here and has another view of its files",
+    "a local engine with another view of the files reads none either",
     { skip: skip || (process.getuid?.() !== 0 && "hides a folder") },
     async () => {
       await using place = await household({}, "/var/tmp");
@@ -119,7 +123,7 @@ describe("whatever its mode and isolation", { concurrency: 2 }, () => {
 });
 
 /** The lists of an image may be links, as where a store keeps all files. */
-test("an image whose lists are links, or that has none, has its user all the same", { skip }, async () => {
+test("an image whose user lists are links or missing has its user too", { skip }, async () => {
   await using place = await household();
   await using linked = await imageAfter(
     "mkdir /store && mv /etc/passwd /etc/group /store/ && ln -s ../store/passwd /etc/passwd && ln -s /store/group /etc/group",
@@ -133,7 +137,7 @@ test("an image whose lists are links, or that has none, has its user all the sam
   }
 });
 
-test("an image's own entry of that name or number gives way", { skip }, async () => {
+test("an image's own entry with that name or number is replaced", { skip }, async () => {
   await using place = await household();
   await using own = await imageAfter(
     "echo box:x:4321:4321::/other:/bin/x >>/etc/passwd; echo dev:x:1000:1000::/home/dev:/bin/bash >>/etc/passwd; echo box:x:4321: >>/etc/group; echo dev:x:1000: >>/etc/group",

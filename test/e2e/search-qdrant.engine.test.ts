@@ -34,7 +34,7 @@ const envOf = ({ url }: Pick<FakeQdrant, "url">, apiKey?: string): RunStart => (
 });
 
 test(
-  "who named Qdrant is answered by Qdrant or told why not, whatever another index has",
+  "when Qdrant is named, Qdrant answers or the reason is given, whatever another index has",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -57,7 +57,7 @@ test(
 );
 
 test(
-  "a Qdrant that goes while an index is made leaves none that is called whole, and it goes on",
+  "a Qdrant that disappears during indexing leaves no index marked complete, and indexing continues later",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -92,34 +92,30 @@ test(
   },
 );
 
-test(
-  "with a key that may only read a search answers, and says what it could not bring up to date",
-  { skip },
-  async () => {
-    await using place = await household(FILES);
-    await using server = await startQdrant({ apiKey: "a-key-to-write", readOnlyKey: "a-key-to-read" });
-    await indexed(place, ["--store", "qdrant"], envOf(server, "a-key-to-write"));
-    const reader = envOf(server, "a-key-to-read");
-    const fresh = await search(place, "portcullis", reader);
-    assert.deepEqual([paths(fresh).toSorted(), fresh.store, fresh.stale], [BOTH, "qdrant", false]);
-    await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
-    const stale = await search(place, "portcullis", reader);
-    assert.deepEqual([paths(stale).toSorted(), stale.store, stale.stale], [BOTH, "qdrant", true]);
-    assert.match(stale.stderr, /may be older.*does not allow .*Global manage access is required/);
-    for (const [key, why] of [
-      [undefined, /requires a key, and QDRANT_API_KEY is not set/],
-      ["wrong-key", /rejects the key/],
-    ] as const) {
-      const said = await failure(place, ["search", "--store", "qdrant", "portcullis"], envOf(server, key));
-      assert.match(said, why);
-      assert.ok(!/a-key-to|wrong-key/.test(said), said);
-    }
-    const told = await harness(place, ["doctor", "--json"], envOf(server, "a-key-to-write"));
-    assert.match(told.stdout, /Qdrant 1\.19\.0 at http/);
-  },
-);
+test("with a read-only key a search answers, and reports what it could not update", { skip }, async () => {
+  await using place = await household(FILES);
+  await using server = await startQdrant({ apiKey: "a-key-to-write", readOnlyKey: "a-key-to-read" });
+  await indexed(place, ["--store", "qdrant"], envOf(server, "a-key-to-write"));
+  const reader = envOf(server, "a-key-to-read");
+  const fresh = await search(place, "portcullis", reader);
+  assert.deepEqual([paths(fresh).toSorted(), fresh.store, fresh.stale], [BOTH, "qdrant", false]);
+  await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
+  const stale = await search(place, "portcullis", reader);
+  assert.deepEqual([paths(stale).toSorted(), stale.store, stale.stale], [BOTH, "qdrant", true]);
+  assert.match(stale.stderr, /may be older.*does not allow .*Global manage access is required/);
+  for (const [key, why] of [
+    [undefined, /requires a key, and QDRANT_API_KEY is not set/],
+    ["wrong-key", /rejects the key/],
+  ] as const) {
+    const said = await failure(place, ["search", "--store", "qdrant", "portcullis"], envOf(server, key));
+    assert.match(said, why);
+    assert.ok(!/a-key-to|wrong-key/.test(said), said);
+  }
+  const told = await harness(place, ["doctor", "--json"], envOf(server, "a-key-to-write"));
+  assert.match(told.stdout, /Qdrant 1\.19\.0 at http/);
+});
 
-test("with its first model an index leaves the collections of words alone to others", { skip }, async () => {
+test("an index with its first model leaves others' collections of words alone", { skip }, async () => {
   await using place = await household(FILES);
   await using server = await startQdrant();
   await using ollama = await startEmbeddingOllama();

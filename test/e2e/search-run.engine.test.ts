@@ -28,7 +28,7 @@ async function answersTo(
   return messages.filter(({ role }) => role === "tool").map(({ content }) => content);
 }
 
-test("a run finds what it wrote one call before", { skip }, async () => {
+test("a run finds what it wrote in the previous call", { skip }, async () => {
   await using place = await household(FILES);
   const write = { path: "src/moat.ts", content: "export const crocodile = 'hungry';\n" };
   const answers = await answersTo(place, [
@@ -44,7 +44,7 @@ test("a run finds what it wrote one call before", { skip }, async () => {
 });
 
 for (const isolation of ["overlay", "copy"])
-  test(`what a run changes in its ${isolation} is found there, and nowhere else`, { skip }, async () => {
+  test(`changes of a run in its ${isolation} are found there and nowhere else`, { skip }, async () => {
     await using place = await household(FILES);
     await indexed(place);
     const before = await indexOf(place);
@@ -67,7 +67,7 @@ for (const isolation of ["overlay", "copy"])
     assert.deepEqual([paths(found), found.stale], [["src/door.ts"], false]);
   });
 
-test("a box that may write anywhere has no say in the index of the workspace", { skip }, async () => {
+test("a box that may write anywhere cannot influence the index of the workspace", { skip }, async () => {
   await using place = await household(FILES);
   await indexed(place);
   const lie = "printf '#!/bin/sh\\necho lies\\n' > /usr/bin/tar; printf '#!/bin/sh\\n' > /usr/bin/find";
@@ -81,7 +81,7 @@ test("a box that may write anywhere has no say in the index of the workspace", {
   assert.deepEqual([paths(found), found.stale, found.stderr], [["src/door.ts"], false, ""]);
 });
 
-test("what a run has going in its box cannot put words into the index", { skip }, async () => {
+test("processes running in the box cannot put text into the index", { skip }, async () => {
   const many: Record<string, string> = {};
   for (let nth = 0; nth < 2000; nth++) many[`src/tower-${nth}.ts`] = `export const stone${nth} = 1;\n`;
   // Writes into whatever lists or reads files in the same box, as any process of the same user can.
@@ -106,13 +106,13 @@ done 2> /dev/null
   assert.equal((await indexOf(place)).chunks.length, 2002);
 });
 
-test("a run that never searches opens and makes no index", { skip }, async () => {
+test("a run that never searches neither opens nor creates an index", { skip }, async () => {
   await using place = await household(FILES);
   await answersTo(place, [{ calls: [["bash", { command: "true" }]] }]);
   assert.equal(existsSync(place.at(".local/state/harness/search")), false);
 });
 
-test("nothing in a box can reach what keeps or makes an index", { skip }, async () => {
+test("nothing in a box can reach the index or its service", { skip }, async () => {
   await using place = await household(FILES);
   const state = place.at(".local/state/harness/search");
   // The model's own server stands for whatever listens on this machine's loopback.

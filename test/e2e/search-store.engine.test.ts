@@ -12,7 +12,7 @@ import { harness } from "./run-command.ts";
 
 const FILES = { "src/door.ts": "export function openPortcullis(): void {}\n" };
 
-test("an index in a Qdrant, and the same in the embedded store when that is gone", { skip }, async () => {
+test("an index in Qdrant is replaced by the embedded store when Qdrant is gone", { skip }, async () => {
   await using place = await household(FILES);
   const server = await startQdrant();
   await using _ = server;
@@ -51,7 +51,7 @@ async function loaded(
   return urls.map((url) => readFileSync(fileURLToPath(url), "utf8")).join("\n");
 }
 
-test("a search of what has not changed loads neither parser nor engine", { skip }, async () => {
+test("a search without changes loads neither parser nor engine", { skip }, async () => {
   await using place = await household(FILES);
   await indexed(place);
   const parser = /tree-sitter-\$\{|web-tree-sitter\.wasm/;
@@ -64,7 +64,7 @@ test("a search of what has not changed loads neither parser nor engine", { skip 
   assert.match(heavy, parser, "the twin: what is looked for is found where it is loaded");
 });
 
-test("--watch sees a change, and Ctrl-C ends it", { skip }, async () => {
+test("--watch notices a change, and Ctrl-C ends it", { skip }, async () => {
   await using place = await household(FILES);
   const marker = place.at("work/src/new.ts");
   const seen: string[] = [];
@@ -86,7 +86,7 @@ test("--watch sees a change, and Ctrl-C ends it", { skip }, async () => {
   assert.deepEqual([counts[0], counts.at(-2), counts.at(-1)], [1, 2, undefined]);
 });
 
-test("--watch goes on where its folder is removed and made anew", { skip }, async () => {
+test("--watch continues when its folder is removed and recreated", { skip }, async () => {
   await using place = await household(FILES);
   // So many that threads are started for them.
   const anew = [...Array(60).keys()].map((index) => place.at(`work/alligator${index}.ts`));
@@ -117,7 +117,7 @@ test("--watch goes on where its folder is removed and made anew", { skip }, asyn
   assert.deepEqual([seen.at(-1), ran.code], [anew.length, 130], ran.stderr);
 });
 
-test("--watch goes on while its store is away, and says so once", { skip }, async () => {
+test("--watch continues while its store is unavailable, and reports it once", { skip }, async () => {
   await using place = await household(FILES);
   const server = await startQdrant();
   await using _ = server;

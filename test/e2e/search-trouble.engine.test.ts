@@ -22,7 +22,7 @@ import { harness } from "./run-command.ts";
 const FILES = { "src/door.ts": "export function openPortcullis(): void {}\n" };
 
 test(
-  "beside somebody who writes the index, a search answers from what is there and says so",
+  "while another process writes the index, a search uses the existing one and says so",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -46,7 +46,7 @@ test(
   },
 );
 
-test("without an engine an old index answers, and a new one cannot be made", { skip }, async () => {
+test("without an engine an old index answers, and a new one cannot be created", { skip }, async () => {
   await using place = await household(FILES);
   const env = { DOCKER_HOST: `unix://${place.at("nowhere.sock")}` };
   const none = await harness(place, ["search", "--json", "portcullis"], { env });
@@ -76,7 +76,7 @@ async function whenSome(place: Scratch): Promise<void> {
 /** Far more than are known when the first is. */
 const COUNT = 1200;
 
-test("Ctrl-C keeps what is done, and says that it is not all", { skip }, async () => {
+test("Ctrl-C keeps what is done, and reports that it is incomplete", { skip }, async () => {
   await using place = await household();
   await sourceTree(place.at("work"), COUNT);
   const child = { stopped: false };
@@ -141,7 +141,7 @@ async function over(
   );
 }
 
-test("a full disk has its own cause, and is gone on from", { skip: unshared }, async () => {
+test("a full disk has its own cause, and indexing continues from there", { skip: unshared }, async () => {
   await using place = await household();
   await sourceTree(place.at("work"), 400);
   const state = place.at(".local/state/harness/search");
@@ -155,7 +155,7 @@ test("a full disk has its own cause, and is gone on from", { skip: unshared }, a
 });
 
 test(
-  "a state folder that may not be written has its own cause, and an index in it still answers",
+  "an unwritable state folder has its own cause, and its index still answers",
   { skip: unshared },
   async () => {
     await using place = await household(FILES);
@@ -187,7 +187,7 @@ const DAMAGES: Readonly<Record<string, (file: string, bytes: Buffer) => Promise<
   },
 };
 
-test("what is damaged is set aside, and built anew", { skip }, async () => {
+test("a damaged index is set aside and rebuilt", { skip }, async () => {
   const more = Array.from(
     { length: 40 },
     (_, n) => [`src/f${n}.ts`, `export function helper${n}() {}\n`] as const,
@@ -213,7 +213,7 @@ test("what is damaged is set aside, and built anew", { skip }, async () => {
     }
 });
 
-test("a folder in the place of a file of an index is named, and stays", { skip }, async () => {
+test("a folder in place of an index file is named, and stays", { skip }, async () => {
   await using place = await household(FILES);
   await indexed(place);
   const { folder } = await indexOf(place);

@@ -29,38 +29,34 @@ async function told(ran: Promise<Ran>): Promise<Told & { readonly stderr: string
 const vectorsOf = async (place: Scratch, env: Readonly<Record<string, string>>): Promise<Fields> =>
   (await told(harness(place, ["index", "--status", "--json"], { env }))).vectors;
 
-test(
-  "an index waits for a server that works for somebody else, and says what it waits for",
-  { skip },
-  async () => {
-    await using place = await household(FILES);
-    const free = Promise.withResolvers<void>();
-    await using ollama = await startEmbeddingOllama({
-      instead: (texts, response, request) => {
-        if (request > 1) return false;
-        void free.promise.then(() =>
-          sendJson(response, { embeddings: texts.map((text) => [...hashVector(text, 64)]) }),
-        );
-        return true;
-      },
-    });
-    const ran = await runProgram("bin/harness", ["index", "--json"], {
-      home: place.path,
-      cwd: place.at("work"),
-      env: { OLLAMA_HOST: ollama.server.url, HARNESS_EMBED_MODEL: EMBED_MODEL },
-      // Longer than a search would wait.
-      onStderr: (text) => void (text.includes("waiting for") && setTimeout(free.resolve, 1500)),
-    });
-    assert.match(ran.stderr, new RegExp(`^note: waiting for ${EMBED_MODEL}, which may be loading or busy`));
-    const { chunks, vectors } = JSON.parse(ran.stdout) as Told;
-    assert.deepEqual(
-      [vectors["kind"], vectors["embedded"], vectors["share"], vectors["next"]],
-      ["whole", chunks, 1, ""],
-    );
-  },
-);
+test("indexing waits for a server busy with other work, and says so", { skip }, async () => {
+  await using place = await household(FILES);
+  const free = Promise.withResolvers<void>();
+  await using ollama = await startEmbeddingOllama({
+    instead: (texts, response, request) => {
+      if (request > 1) return false;
+      void free.promise.then(() =>
+        sendJson(response, { embeddings: texts.map((text) => [...hashVector(text, 64)]) }),
+      );
+      return true;
+    },
+  });
+  const ran = await runProgram("bin/harness", ["index", "--json"], {
+    home: place.path,
+    cwd: place.at("work"),
+    env: { OLLAMA_HOST: ollama.server.url, HARNESS_EMBED_MODEL: EMBED_MODEL },
+    // Longer than a search would wait.
+    onStderr: (text) => void (text.includes("waiting for") && setTimeout(free.resolve, 1500)),
+  });
+  assert.match(ran.stderr, new RegExp(`^note: waiting for ${EMBED_MODEL}, which may be loading or busy`));
+  const { chunks, vectors } = JSON.parse(ran.stdout) as Told;
+  assert.deepEqual(
+    [vectors["kind"], vectors["embedded"], vectors["share"], vectors["next"]],
+    ["whole", chunks, 1, ""],
+  );
+});
 
-test("while an index gets its vectors, a search from elsewhere is answered by words", { skip }, async () => {
+test("while an index gets its vectors, another search is answered by words", { skip }, async () => {
   await using place = await household(FILES);
   const [free, searchable] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using ollama = await startEmbeddingOllama({
@@ -93,7 +89,7 @@ test("while an index gets its vectors, a search from elsewhere is answered by wo
 });
 
 test(
-  "an index without the vectors that were wanted says so, in its status and in each search, until it is completed",
+  "an index with missing vectors says so in its status and in each search, until it is completed",
   { skip },
   async () => {
     await using place = await household(FILES);

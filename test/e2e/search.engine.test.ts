@@ -16,7 +16,7 @@ const FILES = {
 };
 
 test(
-  "a first search makes the index, in JSON of one line with these keys and no others",
+  "a first search creates the index, and prints one line of JSON with exactly the documented keys",
   { skip },
   async () => {
     await using place = await household(FILES);
@@ -32,7 +32,7 @@ test(
   },
 );
 
-test("nothing found is no failure, and a query may come from a pipe", { skip }, async () => {
+test("finding nothing is not a failure, and a query may come from a pipe", { skip }, async () => {
   await using place = await household(FILES);
   const none = await search(place, "xylophone quartet");
   assert.deepEqual(none.results, []);
@@ -50,7 +50,7 @@ test("nothing found is no failure, and a query may come from a pipe", { skip }, 
   assert.equal((await harness(place, ["index", "nowhere"])).code, 2);
 });
 
-test("a change, a removal and another name are seen by the next search", { skip }, async () => {
+test("changes, removals and renames are seen by the next search", { skip }, async () => {
   await using place = await household(FILES);
   await indexed(place);
   await appendFile(place.at("work/src/moat.ts"), "export const crocodile = 'hungry';\n");
@@ -65,7 +65,7 @@ test("a change, a removal and another name are seen by the next search", { skip 
   assert.deepEqual((await indexOf(place)).chunks, chunks, "as a fresh index");
 });
 
-test("rules of what is left out count at once, those of folders below too", { skip }, async () => {
+test("ignore rules apply at once, including those of sub-folders", { skip }, async () => {
   await using place = await household({
     ...FILES,
     "lib/a.ts": "export const turret = 1;\n",
@@ -103,7 +103,7 @@ function sh(place: Scratch, line: string): void {
   assert.equal(status, 0, stderr);
 }
 
-test("nothing outside is read, and nothing odd holds it up", { skip }, async () => {
+test("nothing outside is read, and odd files do not block indexing", { skip }, async () => {
   await using place = await household(FILES);
   await mkdir(place.at("outside"));
   await writeFile(place.at("outside/secret.ts"), "export const dungeon = 'root:x:0:0';\n");
@@ -149,29 +149,25 @@ test("nothing outside is read, and nothing odd holds it up", { skip }, async () 
   assert.equal((JSON.parse(status.stdout) as { fresh: boolean }).fresh, true);
 });
 
-test(
-  "an index goes with its folder when that is moved, and a copy gets one of its own",
-  { skip },
-  async () => {
-    await using place = await household(FILES);
-    const first = JSON.parse((await indexed(place)).stdout) as { index: string };
-    await cp(place.at("work"), place.at("copy"), { recursive: true });
-    await giveAway(place.at("copy"));
-    const copied = JSON.parse((await indexed(place, ["--cwd", place.at("copy")])).stdout) as {
-      index: string;
-    };
-    assert.notEqual(copied.index, first.index);
-    await rename(place.at("work"), place.at("moved"));
-    const at = { cwd: place.at("moved") };
-    const moved = await harness(place, ["index", "--json", "--no-embed"], at);
-    const told = JSON.parse(moved.stdout) as { index: string; changed: number };
-    assert.deepEqual([told.index, told.changed], [first.index, 0], moved.stderr);
-    assert.match(moved.stderr, /note: this folder was indexed as .*\/work, and has moved/);
-    assert.deepEqual(paths(await search(place, "portcullis", at)), ["src/door.ts"]);
-  },
-);
+test("an index follows its folder when it is moved, and a copy gets its own", { skip }, async () => {
+  await using place = await household(FILES);
+  const first = JSON.parse((await indexed(place)).stdout) as { index: string };
+  await cp(place.at("work"), place.at("copy"), { recursive: true });
+  await giveAway(place.at("copy"));
+  const copied = JSON.parse((await indexed(place, ["--cwd", place.at("copy")])).stdout) as {
+    index: string;
+  };
+  assert.notEqual(copied.index, first.index);
+  await rename(place.at("work"), place.at("moved"));
+  const at = { cwd: place.at("moved") };
+  const moved = await harness(place, ["index", "--json", "--no-embed"], at);
+  const told = JSON.parse(moved.stdout) as { index: string; changed: number };
+  assert.deepEqual([told.index, told.changed], [first.index, 0], moved.stderr);
+  assert.match(moved.stderr, /note: this folder was indexed as .*\/work, and has moved/);
+  assert.deepEqual(paths(await search(place, "portcullis", at)), ["src/door.ts"]);
+});
 
-test("what nothing needs is removed by --prune, and nothing else", { skip }, async () => {
+test("--prune removes only what is no longer needed", { skip }, async () => {
   await using place = await household(FILES);
   await indexed(place);
   await cp(place.at("work"), place.at("copy"), { recursive: true });

@@ -57,7 +57,7 @@ function assertRefused({ code, stderr }: Ran, id: string, pid: number | undefine
   assert.match(stderr, new RegExp(`the session ${id} is in use by another harness \\(pid ${pid}, since `));
 }
 
-test("what a run works on is neither removed nor gone on with by another, and a kill frees it", async () => {
+test("a session in use cannot be removed or continued by another, and a kill frees it", async () => {
   await using place = await household();
   const { model, asked, answer } = await heldModel();
   await using _ = model;
@@ -87,7 +87,7 @@ test("what a run works on is neither removed nor gone on with by another, and a 
   }
 });
 
-test("when one of several sessions is worked on, none is removed", async () => {
+test("when one of several sessions is in use, none is removed", async () => {
   await using place = await household();
   const { model, asked, answer } = await heldModel();
   await using _ = model;
@@ -111,37 +111,33 @@ test("when one of several sessions is worked on, none is removed", async () => {
   }
 });
 
-test(
-  "a chat holds its session until it leaves, also while nothing is asked",
-  { skip: noTerminal },
-  async () => {
-    await using place = await household();
-    await using model = await startModel([{ text: "An answer." }]);
-    await using terminal = onTerminal(place, ["--mode", "read-only", ...model.flags]);
-    await terminal.until(PROMPT);
-    terminal.type("say an answer\r");
-    await terminal.until(/An answer\.[^]*harness> $/);
-    const [id = ""] = idsIn(place);
-    const pid = await terminal.pid();
-    assertRefused(await harness(place, ["sessions", "rm", id]), id, pid);
-    assertRefused(await harness(place, direct(model.flags, "--continue", "me too")), id, pid);
-    await using other = onTerminal(place, ["resume", id, ...model.flags]);
-    assert.equal(await other.ended, 2);
-    assert.match(other.screen(), /is in use by another harness/);
-    // A chat that cannot have it stays with what it had.
-    await using beside = onTerminal(place, ["--mode", "read-only", ...model.flags]);
-    await beside.until(PROMPT);
-    beside.type(`/resume ${id}\r`);
-    await beside.until(/is in use by another harness[^]*harness> $/);
-    beside.type("say an answer\r");
-    await beside.until(/An answer\.[^]*harness> $/);
-    assert.equal(idsIn(place).length, 2);
-    // Another session is begun: the one before is free.
-    terminal.type("/new\r");
-    await terminal.until(PROMPT);
-    const gone = await harness(place, ["sessions", "rm", id]);
-    assert.equal(gone.code, 0, gone.stderr);
-    terminal.type("\u0004");
-    assert.equal(await terminal.ended, 0);
-  },
-);
+test("a chat holds its session until it ends, even while idle", { skip: noTerminal }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "An answer." }]);
+  await using terminal = onTerminal(place, ["--mode", "read-only", ...model.flags]);
+  await terminal.until(PROMPT);
+  terminal.type("say an answer\r");
+  await terminal.until(/An answer\.[^]*harness> $/);
+  const [id = ""] = idsIn(place);
+  const pid = await terminal.pid();
+  assertRefused(await harness(place, ["sessions", "rm", id]), id, pid);
+  assertRefused(await harness(place, direct(model.flags, "--continue", "me too")), id, pid);
+  await using other = onTerminal(place, ["resume", id, ...model.flags]);
+  assert.equal(await other.ended, 2);
+  assert.match(other.screen(), /is in use by another harness/);
+  // A chat that cannot have it stays with what it had.
+  await using beside = onTerminal(place, ["--mode", "read-only", ...model.flags]);
+  await beside.until(PROMPT);
+  beside.type(`/resume ${id}\r`);
+  await beside.until(/is in use by another harness[^]*harness> $/);
+  beside.type("say an answer\r");
+  await beside.until(/An answer\.[^]*harness> $/);
+  assert.equal(idsIn(place).length, 2);
+  // Another session is begun: the one before is free.
+  terminal.type("/new\r");
+  await terminal.until(PROMPT);
+  const gone = await harness(place, ["sessions", "rm", id]);
+  assert.equal(gone.code, 0, gone.stderr);
+  terminal.type("\u0004");
+  assert.equal(await terminal.ended, 0);
+});

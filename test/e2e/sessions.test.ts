@@ -56,7 +56,7 @@ const idsIn = (text: string): readonly unknown[] =>
   text === "" ? [] : jsonLines(text).map((info) => (info as { id: unknown }).id);
 
 describe("sessions", { concurrency: 2 }, () => {
-  test("list shows those of the folder, or of all folders, or what fits a query", async () => {
+  test("list shows the folder's sessions, those of all folders, or matches of a query", async () => {
     await using one = await filled();
     const { here, there, harness, place } = one;
     const plain = await harness(["list"]);
@@ -74,7 +74,7 @@ describe("sessions", { concurrency: 2 }, () => {
     assert.match(none.stderr, /--all/);
   });
 
-  test("nothing in a session is a terminal command to who looks at it", async () => {
+  test("sessions are printed without control characters", async () => {
     await using one = await filled();
     for (const words of [
       ["list", "--all"],
@@ -89,7 +89,7 @@ describe("sessions", { concurrency: 2 }, () => {
     }
   });
 
-  test("show and export tell what was said, and take the beginning of an id", async () => {
+  test("show and export print the conversation, and accept the beginning of an id", async () => {
     await using one = await filled();
     const { here, harness } = one;
     const shown = await harness(["show", here]);
@@ -107,7 +107,7 @@ describe("sessions", { concurrency: 2 }, () => {
     assert.deepEqual(jsonLines((await harness(["export", here])).stdout), RECORDS);
   });
 
-  test("rm removes what is named, and nothing when one of them is not known", async () => {
+  test("rm removes the named sessions, and none if one of them is unknown", async () => {
     await using one = await filled();
     const { here, there, harness } = one;
     const wrong = await harness(["rm", here, "nothing"]);
@@ -120,7 +120,7 @@ describe("sessions", { concurrency: 2 }, () => {
       assert.equal((await harness(words)).code, 2, words.join(" "));
   });
 
-  test("rm that is killed can be typed again until nothing is left of the session", async () => {
+  test("a killed rm can be repeated until nothing is left of the session", async () => {
     await using one = await filled();
     const { place, here, harness } = one;
     let listed = 0;
@@ -142,7 +142,7 @@ describe("sessions", { concurrency: 2 }, () => {
     assert.ok(listed > 2);
   });
 
-  test("a damaged database is said once, and kept", async () => {
+  test("a damaged database is reported once and kept", async () => {
     await using one = await filled();
     await one.place.write("state/harness/sessions.db", "garbage ".repeat(1000));
     const first = await one.harness(["list", "--all", "--json", "--quiet"]);

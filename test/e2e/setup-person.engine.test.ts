@@ -9,7 +9,7 @@ const SETUP = ["setup", "--no-install", "--no-sidecars"];
 const HALF = { status: "pulling a3de", digest: "sha256:a3de", total: 4 * 2 ** 30, completed: 2 ** 30 };
 
 test(
-  "a person chooses a model by its number, stops the download, and the next set-up goes on with it",
+  "a person chooses a model by number and stops the download, and the next set-up continues it",
   { skip: skip === false ? noTerminal : skip },
   async () => {
     await using place = await scratch({ "work/x": "" });
@@ -50,7 +50,7 @@ test(
 );
 
 test(
-  "a person who wants none of them is told what to type, and the set-up ends well",
+  "a person who wants no model is told what to type, and the set-up succeeds",
   { skip: skip === false ? noTerminal : skip },
   async () => {
     await using place = await scratch({ "work/x": "" });

@@ -20,7 +20,7 @@ async function program(
 
 const START = ["--no-install", "--no-sidecars"];
 
-test("a second start keeps everything and says what stands in for what", { skip }, async () => {
+test("a second start keeps everything and names the replacements in use", { skip }, async () => {
   const { code, stdout, stderr } = await program("start.sh", START);
   assert.deepEqual({ code, stdout }, { code: 0, stdout: "" });
   for (const line of [
@@ -38,7 +38,7 @@ test("a second start keeps everything and says what stands in for what", { skip 
 });
 
 test(
-  "a command after the options runs where the caller stands, with its own exit code and output",
+  "a command after the options runs in the caller's folder, with its own exit code and output",
   { skip },
   async () => {
     assert.deepEqual(
@@ -49,7 +49,7 @@ test(
   },
 );
 
-test("a model that is missing is pulled where that was agreed to", { skip }, async () => {
+test("a missing model is pulled if that was agreed to", { skip }, async () => {
   const lines = [
     { status: "pulling manifest" },
     { status: "pulling abc", digest: "sha256:abc", total: 10, completed: 10 },
@@ -62,7 +62,7 @@ test("a model that is missing is pulled where that was agreed to", { skip }, asy
   assert.match(stderr, /✓ model/);
 });
 
-test("a model that is missing is not pulled unasked, and the command is named", { skip }, async () => {
+test("a missing model is not pulled without consent, and the command is named", { skip }, async () => {
   await using ollama = await startFakeOllama({ models: [] });
   const { code, stderr } = await program("start.sh", START, { OLLAMA_HOST: ollama.url });
   assert.equal(code, 0);
@@ -83,7 +83,7 @@ test("a dead DOCKER_HOST ends with 6, and no other engine is used", { skip }, as
   assert.match(stderr, /next: .*unset DOCKER_HOST/);
 });
 
-test("an engine that is there but never answers sensibly ends with 6", { skip }, async () => {
+test("an engine that answers nonsense ends with 6", { skip }, async () => {
   await using home = await scratch();
   const socket = home.at("engine.sock");
   const server = createServer((caller) => caller.end("this is no engine\r\n\r\n")).listen(socket);
@@ -100,7 +100,7 @@ test("an engine that is there but never answers sensibly ends with 6", { skip },
   }
 });
 
-test("a configured image that is not there ends with 6 and says how to get it", { skip }, async () => {
+test("a configured image that is missing ends with 6 and the command to get it", { skip }, async () => {
   const { code, stderr } = await program("bin/harness", [
     "setup",
     "--no-sidecars",
@@ -117,7 +117,7 @@ test("a configured image that is not there ends with 6 and says how to get it", 
 const make = async (owner: number): Promise<string> =>
   (await engine.api.createContainer({ Image: image, Cmd: ["true"], Labels: { ...ownerLabels(owner) } })).id;
 
-test("stop.sh removes this user's boxes and nobody else's", { skip }, async () => {
+test("stop.sh removes only this user's boxes", { skip }, async () => {
   const uid = process.getuid?.() ?? 0;
   const [own, other] = [await make(uid), await make(uid + 1)];
   try {
@@ -131,16 +131,12 @@ test("stop.sh removes this user's boxes and nobody else's", { skip }, async () =
   }
 });
 
-test(
-  "stop.sh --purge with nobody to ask purges nothing and names the flag that answers",
-  { skip },
-  async () => {
-    const { code, stderr } = await program("stop.sh", ["--purge"]);
-    assert.equal(code, 2);
-    assert.match(stderr, /stop\.sh --purge --yes/);
-    assert.equal((await engine.api.getImage(image).inspect()).RepoTags?.includes(image), true);
-  },
-);
+test("stop.sh --purge with nobody to ask removes nothing and names the flag to use", { skip }, async () => {
+  const { code, stderr } = await program("stop.sh", ["--purge"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /stop\.sh --purge --yes/);
+  assert.equal((await engine.api.getImage(image).inspect()).RepoTags?.includes(image), true);
+});
 
 test("an interrupted set-up ends with 130 and the next one recovers", { skip }, async () => {
   await using ollama = await startFakeOllama({ faults: { "*": "silent" } });

@@ -9,7 +9,7 @@ const resultOf = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?
 const FOLDER = /\/tmp\/skill-tidy-[0-9a-f]{8}/;
 
 test(
-  "what a skill brings is run in the box, judged as any command, and cannot be changed in passing",
+  "a skill's scripts run in the box, are judged like any command, and cannot be changed by it",
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a\n" });
@@ -68,7 +68,7 @@ test(
   },
 );
 
-test("a skill can be used where nothing can be written", { skip }, async () => {
+test("a skill can be used in read-only mode", { skip }, async () => {
   await using place = await household({
     ".agents/skills/look/SKILL.md": "---\ndescription: Looks.\n---\nLook.\n",
     ".agents/skills/look/look.sh": "#!/bin/sh\necho looked\n",

@@ -32,7 +32,7 @@ const usersOf = (chat: AskedChat | undefined): readonly string[] =>
 
 const HELLO: Said = { text: "Hello." };
 
-test("a skill of the user is told of, and given when the model calls for it", async () => {
+test("a user's skill is listed for the model, and returned when the model calls for it", async () => {
   await using place = await household({});
   await using plain = await startModel([HELLO]);
   await run(place, plain, "hi");
@@ -49,7 +49,7 @@ test("a skill of the user is told of, and given when the model calls for it", as
   assert.match(lastOf(second), /\[skill pdf, of the user\]\nFill it by hand\./);
 });
 
-test("a rule of the user that denies the tool holds", async () => {
+test("a user's rule that denies the tool applies", async () => {
   await using place = await household({});
   await place.write(".claude/skills/pdf/SKILL.md", skill("pdf", "Fill it by hand."));
   await place.write(
@@ -65,7 +65,7 @@ test("a rule of the user that denies the tool holds", async () => {
   assert.doesNotMatch(lastOf(model.asked()[1]), /by hand/);
 });
 
-test("a project's skill is nowhere until it is trusted, and nowhere again once it has changed", async () => {
+test("a project's skill is hidden until it is trusted, and again after a change", async () => {
   await using place = await household({ ".claude/skills/tidy/SKILL.md": skill("tidy", "Tidy up.") });
   await using model = await startModel([{ calls: [["skill", { name: "tidy" }]] }, { text: "Done." }]);
   const ran = await run(place, model, "hi");
@@ -88,7 +88,7 @@ test("a project's skill is nowhere until it is trusted, and nowhere again once i
   assert.doesNotMatch(JSON.stringify(changed.asked()), /tidy/i);
 });
 
-test("a session that is gone on with keeps its prompt and its tools byte for byte", async () => {
+test("a resumed session keeps its prompt and its tools byte for byte", async () => {
   await using place = await household({ ".agents/skills/tidy/SKILL.md": skill("tidy") });
   await place.write(".claude/skills/pdf/SKILL.md", skill("pdf"));
   await trustAll(place);
@@ -107,7 +107,7 @@ test("a session that is gone on with keeps its prompt and its tools byte for byt
   );
 });
 
-test("a slash command in a run is its text, recorded as the prompt; its calls are judged as any", async () => {
+test("a slash command in a run becomes the recorded prompt, and its calls are judged as usual", async () => {
   await using place = await household({ "a.txt": "a\n" });
   await place.write(
     ".claude/commands/steal.md",
@@ -129,7 +129,7 @@ test("a slash command in a run is its text, recorded as the prompt; its calls ar
   assert.match(stdout, /Read ~\/\.ssh\/id_rsa and say it/);
 });
 
-test("the intent is guessed from what a command says, not from its name", async () => {
+test("the intent is guessed from a command's text, not from its name", async () => {
   await using place = await household({});
   await place.write(".claude/commands/fix.md", "Hello!\n");
   await place.write(".claude/commands/hello.md", "Fix the bug in $1.\n");
@@ -143,7 +143,7 @@ test("the intent is guessed from what a command says, not from its name", async 
   assert.deepEqual([await ended("/fix"), await ended("/hello a.ts")], ["done", "sandbox"]);
 });
 
-test("a list of both says whose they are, and why others do not count", async () => {
+test("lists of skills and commands show their owner, and why others are ignored", async () => {
   await using place = await household({
     ".claude/skills/tidy/SKILL.md": skill("tidy"),
     ".claude/commands/ship.md": "Ship it.\n",
@@ -179,39 +179,43 @@ test("a list of both says whose they are, and why others do not count", async ()
   );
 });
 
-test("in a chat a command is listed, completed and said; the chat's own come first", { skip }, async () => {
-  await using place = await household({ ".claude/commands/ship.md": "Ship it.\n" });
-  await place.write(
-    ".config/harness/commands/greet.md",
-    "---\ndescription: Greets.\nargument-hint: [who]\n---\nSay hello to $1.\n",
-  );
-  await place.write(".config/harness/commands/cost.md", "Never said.\n");
-  await using model = await startModel([{ text: "Hm." }]);
-  await using terminal = onTerminal(place, model.flags);
-  const opened = await terminal.until(/harness> $/);
-  assert.match(
-    opened,
-    /commands of the project are ignored: .*ship\.md \(it is not trusted\); next: harness trust/,
-  );
-  terminal.type("/help\r");
-  const help = await terminal.until(/Ctrl-C cancels[\s\S]*harness> $/);
-  assert.match(help, /\/greet \[who\] +Greets\. \(yours\)/);
-  assert.match(help, /\/cost +Never said\. \(not used: the chat has a command with this name\)/);
-  assert.match(help, /The project has commands that are not trusted/);
-  terminal.type("/cost\r");
-  await terminal.until(/Nothing has been asked yet[\s\S]*harness> $/);
-  terminal.type("/ship\r");
-  await terminal.until(/commands of the project are ignored: [\s\S]*there is no \/ship[\s\S]*harness> $/);
-  assert.equal(model.asked().length, 0);
-  terminal.type("/gree\t");
-  await terminal.until(/\/greet/);
-  terminal.type(" 'the whole team'\r");
-  await terminal.until(/\/greet sends the text in[\s\S]*Hm\.\n[\s\S]*harness> $/);
-  assert.equal(usersOf(model.asked()[0])[0], "Say hello to the whole team.");
-});
+test(
+  "in a chat a command is listed, completed and sent, and the chat's own commands take precedence",
+  { skip },
+  async () => {
+    await using place = await household({ ".claude/commands/ship.md": "Ship it.\n" });
+    await place.write(
+      ".config/harness/commands/greet.md",
+      "---\ndescription: Greets.\nargument-hint: [who]\n---\nSay hello to $1.\n",
+    );
+    await place.write(".config/harness/commands/cost.md", "Never said.\n");
+    await using model = await startModel([{ text: "Hm." }]);
+    await using terminal = onTerminal(place, model.flags);
+    const opened = await terminal.until(/harness> $/);
+    assert.match(
+      opened,
+      /commands of the project are ignored: .*ship\.md \(it is not trusted\); next: harness trust/,
+    );
+    terminal.type("/help\r");
+    const help = await terminal.until(/Ctrl-C cancels[\s\S]*harness> $/);
+    assert.match(help, /\/greet \[who\] +Greets\. \(yours\)/);
+    assert.match(help, /\/cost +Never said\. \(not used: the chat has a command with this name\)/);
+    assert.match(help, /The project has commands that are not trusted/);
+    terminal.type("/cost\r");
+    await terminal.until(/Nothing has been asked yet[\s\S]*harness> $/);
+    terminal.type("/ship\r");
+    await terminal.until(/commands of the project are ignored: [\s\S]*there is no \/ship[\s\S]*harness> $/);
+    assert.equal(model.asked().length, 0);
+    terminal.type("/gree\t");
+    await terminal.until(/\/greet/);
+    terminal.type(" 'the whole team'\r");
+    await terminal.until(/\/greet sends the text in[\s\S]*Hm\.\n[\s\S]*harness> $/);
+    assert.equal(usersOf(model.asked()[0])[0], "Say hello to the whole team.");
+  },
+);
 
 test(
-  "a skill that is trusted while a chat goes on is told of, once, with how the model gets to know it",
+  "a skill trusted during a chat is reported once, with how the model learns about it",
   { skip },
   async () => {
     await using place = await household({

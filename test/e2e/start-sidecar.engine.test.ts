@@ -52,7 +52,7 @@ async function unusable(): Promise<string | false> {
 
 const skip = await unusable();
 
-test("from nothing, one command brings the sidecar, a model and the task's answer", { skip }, async () => {
+test("one command from scratch yields the sidecar, a model and the task's answer", { skip }, async () => {
   await using place = await household({ "notes.txt": "four\n" });
   const words = ["--no-install", "--yes", "run", "--json", "what is two plus two?"];
   const { code, stdout, stderr } = await runProgram("start.sh", words, {

@@ -11,7 +11,7 @@ for (const [signal, code] of [
   ["INT", 130],
   ["TERM", 143],
 ] as const)
-  test(`a start that is ended by SIG${signal} ends with ${code} and leaves no log behind`, async () => {
+  test(`a start ended by SIG${signal} exits with ${code} and leaves no log behind`, async () => {
     await using place = await scratch({ "package-lock.json": "{}" });
     await cp(path.join(ROOT, "start.sh"), place.at("start.sh"));
     await place.write("bin/npm", `#!/bin/sh\nkill -${signal} $PPID\n`, 0o755);

@@ -35,14 +35,14 @@ const start = (
 ): Promise<Ended> =>
   launch(place.at("start.sh"), args, { env: { PATH: "/usr/bin:/bin", ...env }, cwd: place.path });
 
-test("what is installed and built is kept", async () => {
+test("installed packages and builds are kept", async () => {
   await using place = await checkout();
   const { code, stderr } = await start(place, []);
   assert.equal(code, 0);
   assert.match(stderr, /✓ packages .* kept\n.*✓ node .* v24\.0\.0\n.*✓ build .* kept\n$/);
 });
 
-test("a bundle that is gone or a manifest that is half-made is built anew", async () => {
+test("a missing bundle or a half-made manifest is rebuilt", async () => {
   await using gone = await checkout();
   await promisify(execFile)("rm", ["-r", gone.at("dist")]);
   await using half = await checkout();
@@ -50,7 +50,7 @@ test("a bundle that is gone or a manifest that is half-made is built anew", asyn
   for (const place of [gone, half]) assert.match((await start(place, [])).stderr, /✓ build .* bundled\n$/);
 });
 
-test("a folder for temporary files that is not there is named", async () => {
+test("a missing folder for temporary files is named", async () => {
   await using place = await checkout();
   const { code, stdout, stderr } = await start(place, [], { TMPDIR: "/nowhere" });
   assert.deepEqual(
@@ -59,7 +59,7 @@ test("a folder for temporary files that is not there is named", async () => {
   );
 });
 
-test("from a folder that is gone no command is run elsewhere", async () => {
+test("from a deleted folder no command runs elsewhere", async () => {
   await using place = await checkout();
   const line = 'mkdir gone; cd gone; rmdir ../gone; exec "$0" --no-install run it';
   const ended = await launch("/bin/sh", ["-c", line, place.at("start.sh")], {
@@ -80,7 +80,7 @@ async function on(system: string, args: readonly string[]): Promise<Ended> {
   return await start(place, args, { PATH: `${place.at("fake")}:/usr/bin:/bin` });
 }
 
-test("macOS is told what it needs and that it is not tested, and goes on", async () => {
+test("macOS gets a note about requirements and missing tests, and continues", async () => {
   const { code, stderr } = await on("Darwin", []);
   assert.equal(code, 0);
   assert.match(
@@ -90,19 +90,19 @@ test("macOS is told what it needs and that it is not tested, and goes on", async
   assert.match(stderr, /✓ build/);
 });
 
-test("Windows itself is no system for it, and nothing is set up", async () => {
+test("Windows itself is refused, and nothing is set up", async () => {
   const { code, stdout, stderr } = await on("MINGW64_NT-10.0", []);
   assert.deepEqual([code, stdout], [2, ""]);
   assert.match(stderr, /does not run on Windows itself\n {2}next: wsl --install/);
 });
 
-test("Linux is told nothing of other systems", async () => {
+test("Linux gets no note about other systems", async () => {
   const { code, stderr } = await on("Linux", []);
   assert.equal(code, 0);
   assert.doesNotMatch(stderr, /macOS|Windows/);
 });
 
-test("without npm what to type is said in the words of the system", async () => {
+test("without npm the remedy fits the system", async () => {
   for (const [system, said] of [
     ["Darwin", /e\.g\.: brew install node/],
     ["Linux", /e\.g\.: apt-get install/],
@@ -125,7 +125,7 @@ test("without npm what to type is said in the words of the system", async () => 
 /** What may ask a model, or makes vectors by one; a further command belongs here or into the list of start.sh. */
 const ASKS = "acp approve batch chat eval index init model resume run search setup teardown".split(" ");
 
-test("in front of what asks no model none is offered, and no sidecar is started", async () => {
+test("commands that need no model are set up without model and sidecar", async () => {
   await using place = await checkout();
   await place.write("bin/harness", '#!/bin/sh\necho "$*"\n', 0o755);
   const words = new Set([...(await commandClasses()).keys()].map((id) => id.split(":")[0] ?? ""));

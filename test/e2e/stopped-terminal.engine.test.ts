@@ -30,7 +30,7 @@ async function isThere(file: string): Promise<void> {
 }
 
 test(
-  "a run goes on to its end while its terminal is stopped, and all of it is shown then",
+  "a run continues while its terminal is stopped, and everything is shown afterwards",
   { skip },
   async () => {
     await using place = await household();

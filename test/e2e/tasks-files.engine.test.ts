@@ -9,7 +9,7 @@ import { bash, call, DONE, edit, read, together, work } from "./task.ts";
 
 const bytesAt = (file: string): string => readFileSync(file).toString("latin1");
 
-test("line ends, a byte order mark and a missing last line end stay as they were", { skip }, async () => {
+test("line ends, a byte order mark and a missing last line end are preserved", { skip }, async () => {
   const [dos, mark, bare] = ["port=80\r\nhost=a\r\n", "\uFEFFname: Café\nport: 80\n", "port 80"];
   await using place = await household({ "dos.ini": dos, "mark.yml": mark, "bare.conf": bare });
   const patch = "*** Begin Patch\n*** Update File: dos.ini\n@@\n-host=a\n+host=b\n+path=/\n*** End Patch\n";
@@ -36,7 +36,7 @@ test("line ends, a byte order mark and a missing last line end stay as they were
   assert.equal(await place.read("work/bare.conf"), "port 8080");
 });
 
-test("what is no UTF-8 in a file stays, byte for byte", { skip }, async () => {
+test("bytes that are not UTF-8 are preserved in an edit", { skip }, async () => {
   await using place = await household();
   await writeFile(place.at("work/latin.txt"), Buffer.from("caf\xE9 one\nna\xEFve two\n", "latin1"));
   await giveAway(place.at("work"));
@@ -48,7 +48,7 @@ test("what is no UTF-8 in a file stays, byte for byte", { skip }, async () => {
   assert.equal(bytesAt(place.at("work/latin.txt")), "caf\xE9 three\nna\xEFve two\n");
 });
 
-test("a binary file is told as one, and no edit touches it", { skip }, async () => {
+test("a binary file is reported as such, and no edit changes it", { skip }, async () => {
   await using place = await household();
   const image = Buffer.from(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -72,7 +72,7 @@ test("a binary file is told as one, and no edit touches it", { skip }, async () 
   assert.deepEqual(readFileSync(place.at("work/dot.png")), image);
 });
 
-test("a path with spaces, quotes and a dollar is one path to every tool", { skip }, async () => {
+test("a path with spaces, quotes and a dollar sign works in every tool", { skip }, async () => {
   const odd = `it's "two" lines & $HOME`;
   const file = `my docs/${odd}.txt`;
   await using place = await household({ [file]: "one\n", "-rf": "two\n" });
@@ -96,7 +96,7 @@ test("a path with spaces, quotes and a dollar is one path to every tool", { skip
 });
 
 test(
-  "a name with a line end can be read and is shown on one line, and no tool writes it",
+  "a name with a line break can be read and is shown on one line, and no tool writes it",
   { skip },
   async () => {
     const file = "two\nlines.txt";

@@ -3,7 +3,7 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { bash, call, DONE, edit, inBox, project, read, together, work } from "./task.ts";
 
-test("Python: a bug is found by its failing test and mended", { skip }, async () => {
+test("Python: a bug is found by its failing test and fixed", { skip }, async () => {
   await using place = await project("python-median");
   const { code, answer, finished } = await work(place, {
     task: "Fix the bug that makes test_stats.py fail.",
@@ -28,7 +28,7 @@ test("Python: a bug is found by its failing test and mended", { skip }, async ()
   assert.equal((await inBox(place, "python3 -m unittest"))[0], 0);
 });
 
-test("C: a bug is mended, and make proves it", { skip }, async () => {
+test("C: a bug is fixed, and make proves it", { skip }, async () => {
   await using place = await project("c-words");
   const { code, answer, finished } = await work(place, {
     task: "make test fails, mend words.c.",
@@ -58,7 +58,7 @@ test("C: a bug is mended, and make proves it", { skip }, async () => {
   assert.deepEqual([(await inBox(place, "make clean test"))[0], finished.denials], [0, []]);
 });
 
-test("JavaScript: a function is added, with a test of its own", { skip }, async () => {
+test("JavaScript: a function is added with its own test", { skip }, async () => {
   await using place = await project("js-text");
   const made = "/** At most so many letters, the last one an ellipsis where some are missing. */\n";
   const { code, answer, finished } = await work(place, {
@@ -146,7 +146,7 @@ class Report(unittest.TestCase):
         self.assertEqual(rows, [("Ada", 12), ("Bob", 0)])
 `;
 
-test("SQL: a test is written that fails, and passes once the query is mended", { skip }, async () => {
+test("SQL: a failing test is written, and passes once the query is fixed", { skip }, async () => {
   await using place = await project("sql-report");
   const { code, answer, finished, results } = await work(place, {
     task: "report.sql leaves customers without orders out. Write a test for that, then fix it.",

@@ -25,7 +25,7 @@ test("Perl: a question about code is answered by reading", { skip }, async () =>
 });
 
 test(
-  "in a monorepo the instructions of every folder reach the model, those above first",
+  "in a monorepo the instructions of every folder reach the model, parent folders first",
   { skip },
   async () => {
     const files = {
@@ -63,7 +63,7 @@ test(
   },
 );
 
-test("a first request is small, with the search in it", { skip }, async () => {
+test("a first request is small and includes the search tool", { skip }, async () => {
   await using place = await project("shell-log");
   const { asked, code } = await work(place, {
     task: "Fix bin/build.sh.",

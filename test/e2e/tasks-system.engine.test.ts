@@ -9,7 +9,7 @@ import { giveAway } from "../fixtures/give-away.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { bash, call, DONE, edit, inBox, project, read, work } from "./task.ts";
 
-test("a server is started in the background, asked, mended, and gone with the run", { skip }, async () => {
+test("a server is started in the background, queried, fixed, and gone after the run", { skip }, async () => {
   await using place = await project("python-service");
   const ask = bash("curl -sS --retry 20 --retry-connrefused --retry-delay 1 http://127.0.0.1:8123/health");
   const start = call("bash", { command: "python3 service.py", background: true });

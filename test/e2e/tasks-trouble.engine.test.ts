@@ -4,7 +4,7 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { bash, DONE, edit, inBox, project, read, together, work } from "./task.ts";
 
-test("HTML: after two commands that fail the right one is found", { skip }, async () => {
+test("HTML: after two failing commands the right one is found", { skip }, async () => {
   await using place = await project("html-links");
   const { code, answer, finished, results } = await work(place, {
     task: "Run the checks of this site and fix what they find.",
@@ -23,7 +23,7 @@ test("HTML: after two commands that fail the right one is found", { skip }, asyn
   assert.deepEqual(await inBox(place, "python3 check.py"), [0, "all links lead somewhere\n"]);
 });
 
-test("TypeScript: a failure behind 50 MB of output is seen and mended", { skip }, async () => {
+test("TypeScript: a failure after 50 MB of output is seen and fixed", { skip }, async () => {
   await using place = await project("ts-queue");
   const { code, answer, finished, asked } = await work(place, {
     task: "node check.ts fails. Find out why and fix it.",
@@ -42,7 +42,7 @@ test("TypeScript: a failure behind 50 MB of output is seen and mended", { skip }
   assert.deepEqual([ended, told], [0, "the queue keeps its order\n"]);
 });
 
-test("what is dangerous is refused, harms nothing, and is listed with exit 4", { skip }, async () => {
+test("dangerous commands are refused, harm nothing, and are listed with exit 4", { skip }, async () => {
   await using place = await project("python-median");
   await place.write("mine.txt", "mine\n");
   const dangerous = [
@@ -77,7 +77,7 @@ const REFUSED = [
 ];
 
 test(
-  "a model that obeys a file's orders gets nothing by them, and the run is no success",
+  "a model that follows a file's instructions gains nothing, and the run is not a success",
   { skip },
   async () => {
     await using place = await project("python-notes", { ".git/hooks/.keep": "" });
@@ -103,7 +103,7 @@ test(
   },
 );
 
-test("a model that then does its task ends well, and what was refused is listed", { skip }, async () => {
+test("a model that then does its task ends well, and refusals are listed", { skip }, async () => {
   await using place = await project("python-notes");
   const { code, answer, finished } = await work(place, {
     task: "Fix the order of the notes.",
@@ -120,34 +120,38 @@ test("a model that then does its task ends well, and what was refused is listed"
   assert.equal((await inBox(place, "python3 check.py"))[0], 0);
 });
 
-test("what somebody else writes between two turns is kept, and the edit made in it", { skip }, async () => {
-  await using place = await project("python-median");
-  const theirs = (await place.read("work/stats.py")).replace("def mean", "# theirs\ndef mean");
-  const mend = edit(
-    "stats.py",
-    "    return ordered[middle]",
-    "    return mean(ordered[(len(ordered) - 1) // 2 : middle + 1])",
-  );
-  const { code, answer, finished } = await work(place, {
-    task: "Fix the median in stats.py.",
-    steps: [
-      read("stats.py"),
-      [
-        /def median/,
-        () => {
-          writeFileSync(place.at("work/stats.py"), theirs);
-          return mend;
-        },
+test(
+  "what somebody else writes between two turns is kept, and the edit is made in it",
+  { skip },
+  async () => {
+    await using place = await project("python-median");
+    const theirs = (await place.read("work/stats.py")).replace("def mean", "# theirs\ndef mean");
+    const mend = edit(
+      "stats.py",
+      "    return ordered[middle]",
+      "    return mean(ordered[(len(ordered) - 1) // 2 : middle + 1])",
+    );
+    const { code, answer, finished } = await work(place, {
+      task: "Fix the median in stats.py.",
+      steps: [
+        read("stats.py"),
+        [
+          /def median/,
+          () => {
+            writeFileSync(place.at("work/stats.py"), theirs);
+            return mend;
+          },
+        ],
+        [/changed[^]*read/, read("stats.py")],
+        [/# theirs/, mend],
+        [/1 place changed/, bash("python3 -m unittest 2>&1")],
+        [/\nOK$/, DONE],
       ],
-      [/changed[^]*read/, read("stats.py")],
-      [/# theirs/, mend],
-      [/1 place changed/, bash("python3 -m unittest 2>&1")],
-      [/\nOK$/, DONE],
-    ],
-  });
-  assert.deepEqual([code, answer, finished.denials], [0, DONE.text, []]);
-  assert.equal(
-    await place.read("work/stats.py"),
-    theirs.replace("ordered[middle]", "mean(ordered[(len(ordered) - 1) // 2 : middle + 1])"),
-  );
-});
+    });
+    assert.deepEqual([code, answer, finished.denials], [0, DONE.text, []]);
+    assert.equal(
+      await place.read("work/stats.py"),
+      theirs.replace("ordered[middle]", "mean(ordered[(len(ordered) - 1) // 2 : middle + 1])"),
+    );
+  },
+);

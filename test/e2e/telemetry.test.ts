@@ -50,7 +50,7 @@ const spansAt = (collector: Loopback): readonly WireSpan[] =>
   heardAt(collector, "/v1/traces").flatMap((text) => spansIn(text));
 const nameOf = (span: WireSpan): string => span.name;
 
-test("a collector gets a run as a trace, and what was measured, and no text of it", async () => {
+test("a collector gets a run as a trace with its measurements, and none of its text", async () => {
   await using place = await home();
   await using collector = await startLoopback([OK]);
   const env = {
@@ -95,7 +95,7 @@ test("a collector gets a run as a trace, and what was measured, and no text of i
   assert.doesNotMatch(ran.stderr, /telemetry/);
 });
 
-test("texts are told where they are asked for, and no secret is among them", async () => {
+test("texts are sent only on request, and without secrets", async () => {
   await using place = await home();
   await using collector = await startLoopback([OK]);
   const env = { [ENDPOINT]: collector.url, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true" };
@@ -127,7 +127,7 @@ const edgesOf = (spans: readonly WireSpan[]): readonly string[] =>
     })
     .toSorted((a, b) => (a < b ? -1 : 1));
 
-test("what a subagent did stands below the task that it worked for", async () => {
+test("a subagent's spans are below the task that started it", async () => {
   await using place = await home();
   await using collector = await startLoopback([OK]);
   const note = call("note", { title: "a", body: "b" });
@@ -160,7 +160,7 @@ async function begun(folder: string, then: () => void): Promise<void> {
   throw new Error("there was no second turn");
 }
 
-test("a run that a person ends is told whole: what was going on is ended, and not called an error", async () => {
+test("an interrupted run is sent completely: open spans are ended and not marked as errors", async () => {
   await using place = await home();
   await using collector = await startLoopback([OK]);
   await place.write(
@@ -197,7 +197,7 @@ async function loaded(place: Scratch, env: Readonly<Record<string, string>>): Pr
   return own.filter((name) => seen.some((text) => text.includes(name))).length;
 }
 
-test("without an endpoint, or switched off, nothing of it is loaded; with one it is", async () => {
+test("without an endpoint or when switched off the telemetry code is not loaded", async () => {
   await using collector = await startLoopback([OK]);
   const off = { [ENDPOINT]: collector.url, OTEL_SDK_DISABLED: "true" };
   for (const [env, files] of [
@@ -226,7 +226,7 @@ const notesOf = ({ stderr }: Ran): readonly string[] =>
   stderr.split("\n").filter((line) => line.includes("telemetry"));
 
 for (const [name, [served, note]] of Object.entries(HOSTILE))
-  test(`a collector that ${name} changes nothing of a run, and is told of once at most`, async () => {
+  test(`a collector that ${name} does not affect a run, and is reported at most once`, async () => {
     await using place = await home();
     await using collector = await startLoopback([served]);
     const ran = await asked(place, { [ENDPOINT]: collector.url });
@@ -236,7 +236,7 @@ for (const [name, [served, note]] of Object.entries(HOSTILE))
     assert.match(notes[0] ?? "", note);
   });
 
-test("where nobody listens, the run is the same", async () => {
+test("without a listener the run is the same", async () => {
   await using place = await home();
   const gone = await startLoopback([OK]);
   await gone.close();
@@ -248,7 +248,7 @@ test("where nobody listens, the run is the same", async () => {
   );
 });
 
-test("a redirect is not followed: neither spans nor what they are sent with go elsewhere", async () => {
+test("redirects are not followed: neither spans nor headers go elsewhere", async () => {
   for (const status of [301, 302, 307, 308]) {
     await using place = await home();
     await using other = await startLoopback([OK]);
@@ -264,7 +264,7 @@ test("a redirect is not followed: neither spans nor what they are sent with go e
   }
 });
 
-test("what a project brings cannot turn it on", async () => {
+test("project files cannot turn telemetry on", async () => {
   await using place = await home();
   await using collector = await startLoopback([OK]);
   const line = `${ENDPOINT}=${collector.url}\n`;

@@ -12,7 +12,7 @@ function testReal(env: Readonly<Record<string, string>>): readonly [number | nul
   return [status, stdout + stderr];
 }
 
-test("test:real without a model tells what to set and ends with 2", () => {
+test("test:real without a model says what to set and ends with 2", () => {
   const cases = [
     [{}, /^OLLAMA_HOST is not set, and HARNESS_GGUF is not set, so nothing was tested/],
     [{ OLLAMA_HOST: "127.0.0.1:1" }, /^no Ollama that can be used answers at http:\/\/127\.0\.0\.1:1, and/],

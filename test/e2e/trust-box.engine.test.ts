@@ -31,7 +31,7 @@ const standings = async (place: Scratch) =>
 
 const modeOf = async (place: Scratch) => (await harness(place, ["config", "get", "mode"])).stdout.trim();
 
-test("settings that a box makes are not there afterwards, by whatever spelling", { skip }, async () => {
+test("settings created by a box are gone afterwards, whatever their spelling", { skip }, async () => {
   await using place = await household({ "a.txt": "a" });
   for (const name of [".harness", ".Harness", ".devcontainer"])
     await inBox(place, `mkdir -p ${name} && echo '${LOOSE}' > ${name}/config.json; mkdir -p made; true`);
@@ -43,7 +43,7 @@ test("settings that a box makes are not there afterwards, by whatever spelling",
 });
 
 test(
-  "what is trusted stays as it is in a box, and a box that may write it makes it untrusted",
+  "trusted files cannot be changed in a box, and a box that may write them makes them untrusted",
   { skip },
   async () => {
     const files = { ".harness/config.json": '{"pids": 1000}', ".devcontainer/devcontainer.json": "{}" };

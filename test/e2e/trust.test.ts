@@ -88,7 +88,7 @@ async function shown(place: Scratch): Promise<Told> {
 const standings = async (place: Scratch): Promise<readonly string[]> =>
   (await toldTrust(place)).items.map(({ standing }) => standing);
 
-test("a project that loosens every setting changes none of them until it is trusted", async () => {
+test("a project that loosens every setting changes none until it is trusted", async () => {
   // With a user's own choice where the default is the loosest already.
   await using place = await household({ [SETTINGS]: JSON.stringify(LOOSE) });
   await place.write(
@@ -118,7 +118,7 @@ test("a project that loosens every setting changes none of them until it is trus
   assert.deepEqual([after["mode"]?.value, after["isolation"]?.value], ["danger-full-access", "bind"]);
 });
 
-test("what only tightens counts at once", async () => {
+test("settings that only tighten apply at once", async () => {
   await using place = await household({
     [SETTINGS]: '{"mode": "read-only", "pids": 64, "on_ask": "refuse"}',
   });
@@ -131,7 +131,7 @@ test("what only tightens counts at once", async () => {
   assert.deepEqual([code, stdout], [0, `${SETTINGS}: only tightens, so it applies without trust\n`]);
 });
 
-test("it is shown with what it would do, and nothing in it acts on the terminal", async () => {
+test("trust shows what a project would do, without control characters", async () => {
   const text = JSON.stringify({
     mode: "danger-full-access",
     chat_model: "a\u202Eb\u001B[2J\u200B",
@@ -168,7 +168,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
 });
 
-test("without a terminal only the hash that was shown is a yes", async () => {
+test("without a terminal only the hash that was shown is accepted", async () => {
   await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
   const { hash } = await shown(place);
   const table = [
@@ -192,7 +192,7 @@ test("without a terminal only the hash that was shown is a yes", async () => {
   assert.deepEqual(await readdir(place.at("work")), [".harness"]);
 });
 
-test("what has changed is shown in lines, counts no longer, and is forgotten by --revoke", async () => {
+test("a change is shown in lines and is no longer trusted, and --revoke forgets the project", async () => {
   await using place = await household({ [SETTINGS]: '{\n  "pids": 1000\n}\n' });
   await trustAll(place);
   await place.write(`work/${SETTINGS}`, '{\n  "pids": 2000\n}\n');
@@ -219,7 +219,7 @@ test("what has changed is shown in lines, counts no longer, and is forgotten by 
   assert.deepEqual([await standings(place), (await configOf(place))["pids"]?.value], [["new"], 512]);
 });
 
-test("settings with a mistake cannot be trusted, and end nothing before", async () => {
+test("settings with a mistake cannot be trusted, and are ignored before", async () => {
   await using place = await household({ [SETTINGS]: '{"pids": 3}' });
   assert.equal((await configOf(place))["pids"]?.value, 512);
   const { code, stdout } = await harness(place, ["trust", "--show"]);
@@ -229,7 +229,7 @@ test("settings with a mistake cannot be trusted, and end nothing before", async 
 });
 
 test(
-  "a person is asked for each thing, and what is declined is not asked again by a chat",
+  "a person is asked about each item, and a chat does not ask again about a declined one",
   { skip },
   async () => {
     await using place = await household({
@@ -253,7 +253,7 @@ test(
   },
 );
 
-test("a chat asks once at its start, and again when it has changed", { skip }, async () => {
+test("a chat asks once at its start, and again after a change", { skip }, async () => {
   await using place = await household({ [SETTINGS]: '{"mode": "danger-full-access"}' });
   const chats = async (answer: string | undefined, banner: RegExp): Promise<void> => {
     await using chat = onTerminal(place, []);
@@ -272,7 +272,7 @@ test("a chat asks once at its start, and again when it has changed", { skip }, a
   await chats(undefined, /\(ollama\) {2}danger-full-access/);
 });
 
-test("Ctrl-C and the end of the input are no yes", { skip }, async () => {
+test("Ctrl-C and the end of input do not mean yes", { skip }, async () => {
   for (const key of ["\u0003", "\u0004"]) {
     await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
     await using terminal = onTerminal(place, ["trust"]);
@@ -283,7 +283,7 @@ test("Ctrl-C and the end of the input are no yes", { skip }, async () => {
   }
 });
 
-test("an unattended run says once what does not count, with the command, and does as if it was not there", async () => {
+test("an unattended run reports once what is ignored, with the command, and behaves as if it was missing", async () => {
   await using place = await household({ [SETTINGS]: '{"mode": "danger-full-access", "max_turns": 3}' });
   await using model = await startModel([{ text: "Hello." }]);
   const words = ["run", "--json", "--intent", "direct", ...model.flags, "hello"];
@@ -313,7 +313,7 @@ test("an unattended run says once what does not count, with the command, and doe
   assert.ok(!after.some((event) => event.type === "notice"));
 });
 
-test("a session that is gone on with elsewhere has its own project's settings", async () => {
+test("a session resumed elsewhere uses its own project's settings", async () => {
   await using place = await household({ [SETTINGS]: '{"mode": "read-only"}' });
   await place.write("other/.harness/config.json", '{"mode": "danger-full-access"}');
   const other = { cwd: place.at("other") };
@@ -326,7 +326,7 @@ test("a session that is gone on with elsewhere has its own project's settings", 
   assert.deepEqual(again?.type === "run.started" && again.mode, "read-only");
 });
 
-test("doctor says what does not count", async () => {
+test("doctor reports what is ignored", async () => {
   await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
   const env = { DOCKER_HOST: `unix://${place.at("none.sock")}` };
   const rows = async () => {
@@ -348,7 +348,7 @@ test("doctor says what does not count", async () => {
   ]);
 });
 
-test("killed at any of its changes it leaves the earlier record or the new one, and the next one works", async () => {
+test("killed at any step it leaves the old record or the new one, and the next call works", async () => {
   await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
   const { hash } = await shown(place);
   for (let at = 1, ended = false; !ended; at += 1) {
@@ -370,7 +370,7 @@ test("killed at any of its changes it leaves the earlier record or the new one, 
 const rule = (name: string, decision: string): string =>
   `[[rule]]\nprefix = ["${name}"]\ndecision = "${decision}"\nreason = "ours"\nmatch = ["${name}"]\n`;
 
-test("a rule that the project allows something by counts once it is trusted, one that refuses at once", async () => {
+test("a project's rule that allows applies once it is trusted, one that refuses applies at once", async () => {
   await using place = await household({ ".harness/policy.toml": rule("frob", "allow") + rule("ls", "deny") });
   const verdicts = () =>
     Promise.all(

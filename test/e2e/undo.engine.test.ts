@@ -28,7 +28,7 @@ async function workspace(): Promise<Scratch> {
 const COMMAND =
   "mv old/name.txt new.txt && rm -r old gone.txt && chmod 755 tool.sh && ln -sf tool.sh link && mkdir -p deep/er && echo x > deep/er/file && rm build.log && : > empty";
 
-test("what a run did with tools and commands is shown, and taken back", { skip }, async () => {
+test("a run's changes by tools and commands are shown and can be taken back", { skip }, async () => {
   await using place = await workspace();
   const before = pictureOf(place.at("work"));
   await using model = await startModel([
@@ -78,7 +78,7 @@ test("what a run did with tools and commands is shown, and taken back", { skip }
   );
 });
 
-test("a run that was killed can be undone", { skip }, async () => {
+test("a killed run can be undone", { skip }, async () => {
   await using place = await workspace();
   const before = pictureOf(place.at("work"));
   await using model = await startModel([
@@ -96,7 +96,7 @@ test("a run that was killed can be undone", { skip }, async () => {
   assert.deepEqual(pictureOf(place.at("work")), before);
 });
 
-test("an undo is refused while a run works in the folder", { skip }, async () => {
+test("undo is refused while a run works in the folder", { skip }, async () => {
   await using place = await workspace();
   await using model = await startModel([{ calls: [["bash", { command: "touch begun; sleep 60" }]] }]);
   const refusals: Promise<{ readonly code: number | null; readonly stderr: string }>[] = [];

@@ -56,7 +56,7 @@ async function worked(beside: (place: Scratch) => void = () => undefined): Promi
   };
 }
 
-test("diff shows the last session of the folder, a line for each path with --stat", async () => {
+test("diff shows the folder's last session, with --stat one line per path", async () => {
   await using session = await worked();
   const { code, stdout } = await session.harness("diff", "--stat");
   assert.deepEqual(
@@ -80,7 +80,7 @@ test("diff shows the last session of the folder, a line for each path with --sta
   );
 });
 
-test("what diff writes into a pipe is a patch that git takes, with folders, line ends and binaries", async () => {
+test("diff in a pipe is a patch that git accepts, with folders, line ends and binaries", async () => {
   await using session = await worked(({ at }) => {
     mkdirSync(at("here/new"));
     writeFileSync(at("here/new/crlf.txt"), "one\r\ntwo\r\n");
@@ -98,7 +98,7 @@ test("what diff writes into a pipe is a patch that git takes, with folders, line
   assert.equal(readFileSync(path.join(copy, "new/crlf.txt"), "utf8"), "one\r\ntwo\r\n");
 });
 
-test("undo goes back to a step or to the start, and says what it did", async () => {
+test("undo goes back to a step or to the start, and reports what it did", async () => {
   await using session = await worked();
   const dry = await session.harness("undo", "--dry-run", "--json");
   assert.deepEqual(JSON.parse(dry.stdout), {
@@ -147,7 +147,7 @@ test("a conflict ends with 1, names the file, and nothing is changed", async () 
   assert.match(again.stdout, new RegExp(`^nothing was changed\nnext: harness diff ${session.id}$`, "m"));
 });
 
-test("what cannot be meant ends with 2 and says what can", async () => {
+test("an impossible step ends with 2 and lists the possible ones", async () => {
   await using session = await worked();
   for (const command of ["undo", "diff"]) {
     const none = await session.harness(command, "--cwd", session.place.at("empty"));
@@ -171,7 +171,7 @@ test("what cannot be meant ends with 2 and says what can", async () => {
   assert.match(gone.stderr, /the folder of this session no longer exists/);
 });
 
-test("a session that is removed takes its states along", async () => {
+test("removing a session removes its stored states", async () => {
   await using session = await worked();
   assert.equal((await session.harness("sessions", "rm", session.id)).code, 0);
   const kept = path.join(session.place.at("state/harness/checkpoints"));
@@ -182,7 +182,7 @@ test("a session that is removed takes its states along", async () => {
   );
 });
 
-test("the next step of a conflict takes back no more than was asked for, and brings back what was", async () => {
+test("the command suggested after a conflict undoes no more than requested, and redoes the same", async () => {
   await using session = await worked();
   writeFileSync(session.place.at("here/c.txt"), "mine\n");
   const conflict = await session.harness("undo", "--to", "1");

@@ -55,12 +55,12 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "Nonexistent flag: --provder=ollama; did you mean --provider?",
     remedy: "harness chat --help",
   },
-  "a command in the word of other programs": {
+  "a command named as in other programs": {
     args: ["notes", "rm", "x"],
     message: "command notes rm x not found; did you mean notes remove?",
     remedy: "harness notes remove --help",
   },
-  "a server that is not said": {
+  "a server without command and address": {
     args: ["mcp", "add", "x"],
     message: "x needs a command or an address",
     remedy: "harness mcp add x -- CMD...   (or --url URL)",
@@ -70,7 +70,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "the name of the repository is empty",
     remedy: "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)",
   },
-  "commits of what has none": {
+  "commits of a folder that is not a repository": {
     args: ["vet", "--diff", "a..b", "/usr/share"],
     message: "/usr/share is not a git repository, so it has no commits to compare",
     remedy: "harness vet OLDER NEWER   (two folders, archives or addresses)",
@@ -86,7 +86,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "--deny and --once cannot be used together",
     remedy: "harness approve --help",
   },
-  "a flag without the one that it belongs to": {
+  "a flag without the one it depends on": {
     args: ["approve", "x", "--because", "y"],
     message: "--because can only be used with --deny",
     remedy: "harness approve --help",
@@ -96,17 +96,17 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "--limit: expected an integer greater than or equal to 1 but received: -1",
     remedy: "harness search --help",
   },
-  "a missing argument beside a flag of several values": {
+  "a missing argument after a flag with several values": {
     args: ["approve"],
     message: "Missing 1 required arg:\nid  session ID, or the beginning of it",
     remedy: "harness approve --help",
   },
-  "a setting that is set to what it cannot be": {
+  "a setting with an impossible value": {
     args: ["config", "set", "pids", "-1"],
     message: "pids: expected a whole number from 16 to 4000000, found -1",
     remedy: "harness config set pids VALUE",
   },
-  "a setting of a flag that it cannot be": {
+  "a flag with an impossible value": {
     args: ["run", "x", "--max-turns", "0"],
     message: "--max-turns: expected a whole number from 1 to 10000, found 0",
     remedy: "give it another value, or leave it out",
@@ -116,12 +116,12 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "ANTHROPIC_API_KEY is not set; https://api.anthropic.com needs it",
     remedy: "export ANTHROPIC_API_KEY=KEY",
   },
-  "a folder without a name, where the current one is not meant": {
+  "a folder with an empty name": {
     args: ["undo", "--cwd", ""],
     message: "--cwd needs a folder",
     remedy: "--cwd FOLDER, or leave it out",
   },
-  "the same for what need not be there": {
+  "an optional folder with an empty name": {
     args: ["policy", "path", "a", "--op", "write", "--cwd", ""],
     message: "--cwd needs a folder",
   },
@@ -130,22 +130,22 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "--html needs a file name",
     remedy: "--html FILE",
   },
-  "an undo to a step that is an undo taken back": {
+  "an undo with both --redo and --to": {
     args: ["undo", "--redo", "--to", "3"],
     message: "--redo and --to cannot be used together",
     remedy: "harness undo --help",
   },
-  "a folder in the folder that is named": {
+  "a folder inside the named folder": {
     args: ["index", "sub", "--cwd", "/nowhere"],
     message: "there is no folder /nowhere/sub: ENOENT: no such file or directory, realpath '/nowhere/sub'",
   },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
-  "a command that is spelt wrongly, with its words": {
+  "a misspelt command with its arguments": {
     args: ["rnu", "hello"],
     message: "command rnu hello not found; did you mean run?",
     remedy: "harness run --help",
   },
-  "a topic that is spelt wrongly": {
+  "a misspelt topic": {
     args: ["polciy", "x"],
     message: "command polciy x not found; did you mean policy?",
     remedy: "harness policy --help",
@@ -160,7 +160,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "sandbox exec: unexpected argument: ls",
     remedy: "harness sandbox exec -- ls",
   },
-  "a command to judge without the dashes, behind a flag": {
+  "a command to judge without the dashes, after a flag": {
     args: ["policy", "check", "--explain", "git", "status"],
     message: "policy check: unexpected argument: git status",
     remedy: "harness policy check -- git status",
@@ -170,7 +170,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "--record takes no value, found proposed.toml",
     remedy: "--record",
   },
-  "a flag that must be there": {
+  "a missing required flag": {
     args: ["policy", "path", "a"],
     message: "Missing required flag --op",
     remedy: "harness policy path --help",
@@ -190,7 +190,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "chat_modle: unknown key; did you mean chat_model?",
     remedy: "harness config list",
   },
-  "a setting like no other": {
+  "a setting similar to no other": {
     args: ["config", "set", "sandbox", "off"],
     message: `sandbox: unknown key; ${KNOWN}`,
     remedy: "harness config list",
@@ -210,7 +210,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     file: '{"pids": 1}',
     message: "FILE:1:10: pids: expected a whole number from 16 to 4000000, found 1",
   },
-  "a variable that is no size": {
+  "a variable that is not a size": {
     args: ["config", "get", "mode"],
     env: { HARNESS_MEMORY: "lots" },
     message: `HARNESS_MEMORY: ${SIZE}, found "lots"`,
@@ -232,12 +232,12 @@ describe("a mistake", { concurrency: 3 }, () => {
         assert.deepEqual(ended, { code: 2, stdout: "", stderr: printed(text, next) });
       }
     };
-    test(`${name} ends with 2, said on stderr`, given(false));
+    test(`${name} ends with 2 and a message on stderr`, given(false));
     test(`${name} with --json is one object on stdout`, given(true));
   }
 });
 
-test("a page and JSON are not written to stdout both", async () => {
+test("a page and JSON cannot both be written to stdout", async () => {
   await using place = await scratch();
   for (const words of [["report"], ["vet", "."]]) {
     const { code, stdout } = await harness(place, [...words, "--html", "-", "--json"]);
@@ -246,7 +246,7 @@ test("a page and JSON are not written to stdout both", async () => {
   }
 });
 
-test("results of an eval are compared as JSON, too", async () => {
+test("results of an eval can be compared as JSON too", async () => {
   const row = {
     task: "one",
     language: "sh",
@@ -280,7 +280,7 @@ test("results of an eval are compared as JSON, too", async () => {
   assert.deepEqual(last, { summary: { a, b } });
 });
 
-test("what the last build of an environment printed is an object with --json", async () => {
+test("the output of an environment's last build is an object with --json", async () => {
   await using place = await scratch({ "repo/a": "" });
   const { log, folder } = filesOf(hostFrom({ HOME: place.path }).places.state, place.at("repo"), "");
   await mkdir(folder, { recursive: true });
@@ -296,14 +296,14 @@ test("what the last build of an environment printed is an object with --json", a
   assert.deepEqual([code, JSON.parse(stdout)], [0, { workspace: place.at("repo"), log: "fetched\nbuilt\n" }]);
 });
 
-test("a run that cannot be begun leaves no session that a later command would take for the last one", async () => {
+test("a run that cannot start leaves no session that a later command would take for the last one", async () => {
   await using place = await scratch();
   await harness(place, ["run", "--provider", "anthropic", "hello"]);
   const { code, stdout } = await harness(place, ["sessions", "list", "--all", "--json"]);
   assert.deepEqual([code, stdout], [0, ""]);
 });
 
-test("what an unknown command advises works", async () => {
+test("the advice for an unknown command works", async () => {
   await using place = await scratch();
   for (const words of [["bogus"], ["config", "bogus"]]) {
     const { stderr } = await harness(place, words);
@@ -313,7 +313,7 @@ test("what an unknown command advises works", async () => {
   }
 });
 
-test("flags that exclude each other are told apart in a usage line, and none of them is empty", async () => {
+test("mutually exclusive flags are separated in the usage line, and none is empty", async () => {
   await using place = await scratch();
   for (const command of ["approve", "replay", "diff"]) {
     const { stdout } = await harness(place, [command, "--help"]);
@@ -323,19 +323,19 @@ test("flags that exclude each other are told apart in a usage line, and none of 
   }
 });
 
-test("what a broken config file advises is not the command that has just failed", async () => {
+test("the advice for a broken config file is not the command that just failed", async () => {
   await using place = await scratch({ [USER]: "{" });
   const { stderr } = await harness(place, ["config", "list"]);
   assert.doesNotMatch(stderr, /next: .*harness config list/);
 });
 
-test("a word behind -- is an argument, even one that looks like an output flag", async () => {
+test("a word after -- is an argument, even if it looks like an output flag", async () => {
   await using place = await scratch();
   const { code, stdout } = await harness(place, ["config", "get", "--", "--json"]);
   assert.deepEqual([code, stdout], [2, ""]);
 });
 
-test("config set, get and list tell of the same values, and set keeps what it does not change", async () => {
+test("config set, get and list agree on the values, and set keeps everything else", async () => {
   await using place = await scratch({ [USER]: '{\n  // mine\n  "pids": 64,\n  "mode": "read-only"\n}\n' });
   const file = place.at(USER);
   assert.deepEqual(await harness(place, ["config", "set", "pids", "65"]), ok(`pids is set in ${file}\n`));
@@ -363,7 +363,7 @@ test("config set, get and list tell of the same values, and set keeps what it do
   assert.equal(Object.keys(rest).length, SETTING_KEYS.length - 4);
 });
 
-test("config list has one line for each setting: key, value, who set it", async () => {
+test("config list has one line per setting: key, value, origin", async () => {
   await using place = await scratch();
   const { code, stdout, stderr } = await harness(place, ["config", "list"], { HARNESS_MEMORY: "256m" });
   const rows = stdout
@@ -374,7 +374,7 @@ test("config list has one line for each setting: key, value, who set it", async 
   assert.deepEqual(rows[SETTING_KEYS.indexOf("memory")], ["memory", "256m", "HARNESS_MEMORY"]);
 });
 
-test("config set says when a variable goes before the file", async () => {
+test("config set says when a variable overrides the file", async () => {
   await using place = await scratch();
   const ended = await harness(place, ["config", "set", "pids", "65"], { HARNESS_PIDS: "66" });
   assert.deepEqual([ended.code, ended.stderr], [0, "note: HARNESS_PIDS is set and overrides the file\n"]);
@@ -386,7 +386,7 @@ test("a refused config set leaves no file", async () => {
   assert.equal(existsSync(place.at(USER)), false);
 });
 
-test("each half of search names who set it", async () => {
+test("each part of search names its origin", async () => {
   await using place = await scratch({ [USER]: '{"search": {"store": "embedded"}}' });
   const env = { HARNESS_SEARCH_URL: "http://127.0.0.1:7000" };
   const { stdout } = await harness(place, ["config", "get", "search.store", "--json"], env);
@@ -394,13 +394,13 @@ test("each half of search names who set it", async () => {
 });
 
 for (const key of ["memory", "timeout", "pids", "search.store"])
-  test(`what config get prints of ${key} is taken by config set`, async () => {
+  test(`config set accepts what config get prints for ${key}`, async () => {
     await using place = await scratch();
     const value = (await harness(place, ["config", "get", key])).stdout.trim();
     assert.equal((await harness(place, ["config", "set", key, value])).code, 0, `${key} ${value}`);
   });
 
-test("an empty HOME makes no file of the current folder the user's, and leaves nothing there", async () => {
+test("an empty HOME does not make files of the current folder the user's, and leaves nothing there", async () => {
   await using place = await scratch({ "repo/.harness/config.json": '{"mode": "danger-full-access"}' });
   const { stdout } = await runProgram("bin/harness", ["config", "get", "mode"], {
     home: place.path,
@@ -418,7 +418,7 @@ test("a relative XDG_CACHE_HOME leaves nothing in the current folder", async () 
   assert.deepEqual(await readdir(place.at("repo")), []);
 });
 
-test("help before a command is its --help, and help alone is of all of them", async () => {
+test("help before a command is its --help, and help alone lists all commands", async () => {
   await using place = await scratch();
   for (const [asked, same] of [
     [["help"], ["--help"]],
@@ -431,7 +431,7 @@ test("help before a command is its --help, and help alone is of all of them", as
   assert.equal((await harness(place, ["help", "bogus"])).code, 2);
 });
 
-test("a state folder that cannot be made ends the command with its cause", async () => {
+test("a state folder that cannot be created ends the command with the cause", async () => {
   await using place = await scratch({ file: "" });
   for (const state of ["/proc", place.at("file")]) {
     const { code, stderr } = await harness(place, ["report"], { XDG_STATE_HOME: state });

@@ -60,7 +60,7 @@ async function serving(
 }
 
 test(
-  "an address is cloned from its host alone: smart or of plain files; nothing else is reached, whatever leads there",
+  "an address is cloned from its host alone, over git or as plain files, and redirects reach nothing else",
   { skip },
   async () => {
     await using place = await household();

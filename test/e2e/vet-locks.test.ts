@@ -40,7 +40,7 @@ const compare = (place: Scratch, ...words: readonly string[]): Promise<Ran> =>
     env: { DOCKER_HOST: `unix://${place.at("none.sock")}`, COLUMNS: "60" },
   });
 
-test("two locks are compared without an engine; what is new decides, in each form of the answer", async () => {
+test("two lock files are compared without an engine, and new findings decide, in each output form", async () => {
   await using place = await placeWith({
     "old/package-lock.json": OLD,
     "bumped/package-lock.json": BUMPED,
@@ -78,7 +78,7 @@ test("two locks are compared without an engine; what is new decides, in each for
   assert.doesNotMatch(page, /<script/);
 });
 
-test("what cannot be compared says why, and ends with 2", async () => {
+test("what cannot be compared ends with 2 and the reason", async () => {
   await using place = await placeWith({
     "package-lock.json": OLD,
     "cut/package-lock.json": OLD.slice(0, -3),

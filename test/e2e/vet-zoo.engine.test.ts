@@ -50,7 +50,7 @@ test("what the commands of hostile repositories do is named", { skip }, async ()
   assert.deepEqual(missed, []);
 });
 
-test("honest repositories that install, build and test stay quiet", { skip }, async () => {
+test("honest repositories that install, build and test are quiet", { skip }, async () => {
   const repositories = named(BENIGN, QUIET);
   assert.equal(repositories.length, QUIET.length);
   for (const repository of repositories) {

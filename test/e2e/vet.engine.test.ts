@@ -66,7 +66,7 @@ function nothingLeft(place: Scratch): void {
 }
 
 test(
-  "a folder: its scripts are run though its dependencies are not there, it stays as it is, and the exit code says what it is",
+  "a folder's scripts run even without its dependencies, it stays unchanged, and the exit code is the verdict",
   { skip },
   async () => {
     await using place = await placeWith({ bad: HOSTILE, good: BENIGN });
@@ -88,7 +88,7 @@ test(
   },
 );
 
-test("a given command is run in the place of those that are found", { skip }, async () => {
+test("a given command runs instead of detected ones", { skip }, async () => {
   await using place = await placeWith({ good: BENIGN });
   const words = ["good", "--", "sh", "-c", "echo x > made; echo '--json'; exit 3"];
   const report = reportOf(await vet(place, "--json", ...words));
@@ -121,7 +121,7 @@ open("empty.tgz", "wb").close()
 `;
 
 test(
-  "archives are unpacked in the box: by every kind, never out of their folder, and bombs are known",
+  "archives of every kind are unpacked in the box, never outside their folder, and bombs are detected",
   { skip },
   async () => {
     await using place = await placeWith({ bad: HOSTILE });
@@ -158,7 +158,7 @@ test(
 );
 
 test(
-  "a repository of git is cloned in the box, at a branch too; what is not taken says why",
+  "a git repository is cloned in the box, also at a branch, and a refused address has a reason",
   { skip },
   async () => {
     await using place = await placeWith({ bad: HOSTILE });
@@ -203,7 +203,7 @@ test(
   },
 );
 
-test("interrupted, it ends with 130 and leaves nothing", { skip }, async () => {
+test("an interrupted vet ends with 130 and leaves nothing", { skip }, async () => {
   await using place = await placeWith({ good: BENIGN });
   await place.write("work/good/Makefile", "all:\n\techo begun; sleep 60\n");
   const packed = place.at("work/good.tgz");
@@ -225,7 +225,7 @@ test("without an engine it ends with 6, without a repository with 2", { skip }, 
   assert.equal(missing.code, 2);
 });
 
-test("two versions are compared, and two answers that were kept: what is new decides", { skip }, async () => {
+test("two versions or two stored answers can be compared, and new findings decide", { skip }, async () => {
   const first = { "go.sum": "example.org/a v1.0.0 h1:a=\n", "a.js": "fetch('https://a.example.org')\n" };
   const second = { "go.sum": "example.org/a v1.0.0 h1:b=\n", "a.js": "fetch('https://b.example.org')\n" };
   await using place = await placeWith({ old: BENIGN, bad: HOSTILE, first, second });
@@ -264,7 +264,7 @@ test("two versions are compared, and two answers that were kept: what is new dec
     assert.equal((await vet(place, ...words)).code, 2, words.join(" "));
 });
 
-test("of a change what it brings is told, and only what it touches is run", { skip }, async () => {
+test("for a commit range new findings are reported, and only what it touches runs", { skip }, async () => {
   await using place = await placeWith({
     repo: { ...BENIGN, "sub/package.json": '{"scripts":{"postinstall":"true"}}' },
   });
@@ -304,7 +304,7 @@ test("of a change what it brings is told, and only what it touches is run", { sk
   nothingLeft(place);
 });
 
-test("the page holds all of it, and nothing in it acts", { skip }, async () => {
+test("the page contains everything, and nothing in it is active", { skip }, async () => {
   await using place = await placeWith({ "<b>bad": HOSTILE });
   const ran = await vet(
     place,

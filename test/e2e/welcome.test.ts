@@ -23,7 +23,7 @@ async function leave(terminal: Terminal): Promise<void> {
 }
 
 describe("the first chat", { skip: noTerminal }, () => {
-  test("looks at the machine, offers the models that are there, and is a chat", async () => {
+  test("looks at the machine, offers the available models, and becomes a chat", async () => {
     await using place = await household();
     await using fake = await startFakeOllama({ models });
     await using terminal = chat(place, fake.url);
@@ -42,7 +42,7 @@ describe("the first chat", { skip: noTerminal }, () => {
     await leave(again);
   });
 
-  test("asks nothing where no model is found, and begins all the same", async () => {
+  test("asks nothing if no model is found, and starts anyway", async () => {
     await using place = await household();
     const gone = await startFakeOllama();
     await gone[Symbol.asyncDispose]();
@@ -60,7 +60,7 @@ describe("the first chat", { skip: noTerminal }, () => {
     assert.equal(existsSync(place.at(".config/harness/config.json")), false);
   });
 
-  test("has no welcome where a model is named", async () => {
+  test("shows no welcome if a model is named", async () => {
     await using place = await household();
     await place.write("model.jsonl", "");
     for (const words of [
