@@ -59,7 +59,7 @@ const ILL: Readonly<Record<string, readonly [Info, Health]>> = {
     { SecurityOptions: null },
     broken("security", "the engine has no seccomp", "use an engine and a kernel with seccomp"),
   ],
-  "has seccomp alone": [
+  "has only seccomp": [
     { SecurityOptions: ["name=seccomp,profile=default"] },
     healthy("security", "seccomp; no AppArmor or SELinux"),
   ],

@@ -64,7 +64,7 @@ const REMEDIES: Readonly<Record<string, readonly [Partial<System>, Partial<NoEng
     {},
     `zypper install -y docker && ${START}`,
   ],
-  "a distribution that is not known": [
+  "an unknown distribution": [
     { distribution: "void" },
     {},
     `install Docker Engine from your distribution && ${START}`,

@@ -108,7 +108,7 @@ test("job output already shown is not shown again, and changes cover the whole r
 
 for (const [what, first] of [
   ["its very first call", bash(FAR)],
-  ["its very first reply, behind a job", { calls: [...(job(COUNTING) ?? []), ["bash", { command: FAR }]] }],
+  ["its very first reply, after a job", { calls: [...(job(COUNTING) ?? []), ["bash", { command: FAR }]] }],
 ] as const satisfies readonly (readonly [string, Said])[])
   test(`a run that parks at ${what} continues in the same container`, { skip }, async () => {
     await using place = await household();

@@ -48,7 +48,7 @@ const TROUBLES: readonly Trouble[] = [
     told: /the engine no longer has it/,
   },
   {
-    what: "gone with an engine that was started again",
+    what: "gone with a restarted engine",
     // What a restart leaves: the frozen container has ended.
     meanwhile: async (place) => {
       await (await containerOf(place)).kill();
@@ -56,24 +56,24 @@ const TROUBLES: readonly Trouble[] = [
     told: /the engine no longer has it/,
   },
   {
-    what: "without what tells of it",
+    what: "without its record",
     meanwhile: async (place) => rm(await fileOf(place)),
     told: /it was removed/,
   },
   {
     // What else may be wrong in it: parked-record.test.ts.
-    what: "told of by a file that was cut short",
+    what: "described by a truncated record",
     meanwhile: rewrite((text) => text.slice(0, -20)),
     told: /its record is damaged/,
   },
   {
-    what: "over its time",
+    what: "past its time limit",
     flags: ["--park-timeout", "1s"],
     meanwhile: () => sleep(1500),
     told: /it was kept only until \d{4}-/,
   },
   {
-    what: "not as one that would start now",
+    what: "different from one that would start now",
     meanwhile: async (place) => {
       await mkdir(place.at("work/.git"));
       await giveAway(place.at("work"));

@@ -149,7 +149,7 @@ describe("replay --conversation", { concurrency: 2 }, () => {
     assert.deepEqual([ran.code, summary], [0, { same: 4, differs: 0, "not run": 0 }], ran.stdout);
     const agents = calls.filter(({ tool }) => tool === "read_file").map(({ agent }) => agent?.slice(0, 7));
     // They run side by side.
-    assert.deepEqual(agents.toSorted(), ["CHILD a", "CHILD b"]);
+    assert.deepEqual(agents.map(String).toSorted(), ["CHILD a", "CHILD b"]);
   });
 
   for (const word of ["once", "deny"] as const)

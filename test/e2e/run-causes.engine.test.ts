@@ -26,7 +26,7 @@ const MET: Readonly<Record<string, readonly Met[]>> = {
     { what: "a name that cannot be looked up", command: "python3 fetch.py", cause: "network" },
     { what: "a protected file", command: "python3 plant.py", cause: "filesystem" },
     {
-      what: "time that is over",
+      what: "a timeout",
       command: "sleep 30",
       cause: "timeout",
       kind: "timed_out",

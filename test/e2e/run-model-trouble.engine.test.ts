@@ -53,7 +53,7 @@ test("a missing model ends with 5 and the command that fetches it", { skip }, as
 const useless: readonly (readonly [string, Broken | Said | "cut", RegExp])[] = [
   ["replies with nothing", { text: "" }, /nothing|empty/i],
   ["drops every connection", "cut", /connection|closed|hang up|reset/i],
-  ["writes no JSON that it should", { lines: [{ odd: true }] }, /./],
+  ["sends invalid JSON", { lines: [{ odd: true }] }, /./],
   ["answers 200 with an error", { lines: [{ error: "the GPU fell off" }] }, /the GPU fell off/],
   ["answers 500", { status: 500, lines: [{ error: "llama runner has died" }] }, /llama runner has died/],
 ];

@@ -62,7 +62,7 @@ const ENDLESS: Readonly<Record<string, readonly [provider: string, served: Serve
     stream([chunk({ tool_calls: [{ index: 0, function: { name: "n".repeat(9000) } }] })], "endless"),
     /endless/,
   ],
-  "events that say nothing": ["openai", stream([": ping\n\n".repeat(50_000)], "endless"), /endless/],
+  "empty events": ["openai", stream([": ping\n\n".repeat(50_000)], "endless"), /endless/],
   "empty lines of one event": ["openai", stream(["data:\n".repeat(50_000)], "endless"), /end/],
   "a whole answer": [
     "openai",
@@ -73,7 +73,11 @@ const ENDLESS: Readonly<Record<string, readonly [provider: string, served: Serve
     },
     /endless/,
   ],
-  "what a refusal says": ["openai", { status: 400, body: [WORDS.repeat(2000)], ends: "endless" }, /HTTP 400/],
+  "the text of an error": [
+    "openai",
+    { status: 400, body: [WORDS.repeat(2000)], ends: "endless" },
+    /HTTP 400/,
+  ],
   "a signature": [
     "anthropic",
     stream(

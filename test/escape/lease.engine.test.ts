@@ -12,7 +12,7 @@ import { skip } from "../fixtures/engine.ts";
 
 const SPIN = "for i in $(seq 120); do (while :; do :; done) & done";
 const ATTACKS: Readonly<Record<string, string>> = {
-  "spins on all it has": `${SPIN}; touch begun; wait`,
+  "uses all its processor time": `${SPIN}; touch begun; wait`,
   "signals the runner":
     "touch begun; while :; do kill -STOP 1; kill -CONT 1; kill -9 1; kill -USR1 1; kill -CHLD 1; done 2> /dev/null",
   "writes to the runner's connection":

@@ -123,15 +123,15 @@ for (const [what, mounts] of [
     [...mountsOf(), { destination: "/s", type: "bind", source: "/run/s", options: ["ro"] }],
   ],
   ["the host's list of hosts", [...mountsOf(), { destination: "/etc/hosts", type: "bind", source: "/h" }]],
-  ["a protected path left out", remade("/repo/.git", () => undefined)],
-  ["a protected path writable", remade("/repo/.git", (one) => ({ ...one, options: written(one) }))],
+  ["a missing protected path", remade("/repo/.git", () => undefined)],
+  ["a writable protected path", remade("/repo/.git", (one) => ({ ...one, options: written(one) }))],
   ["another folder in its place", remade("/repo", (one) => ({ ...one, source: "/" }))],
   ["a mount below it", remade("/repo", (one) => ({ ...one, options: ["rw", "rbind", "rprivate"] }))],
   [
     "a mount that propagates to the host",
     remade("/repo", (one) => ({ ...one, options: [...one.options, "shared"] })),
   ],
-  ["no scratch folder", remade("/tmp", () => undefined)],
+  ["a missing scratch folder", remade("/tmp", () => undefined)],
 ] as const)
   test(`a wrong mount is reported: ${what}`, () => {
     assert.equal(ociDifferences(PODMAN_PLAN, changed("mounts", mounts)).length, 1);

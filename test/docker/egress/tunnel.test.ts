@@ -97,7 +97,7 @@ for (const [what, bytes, expected] of [
     "! not-tls",
   ],
   ["an extension twice", made([extension(10, Buffer.alloc(2)), extension(10, Buffer.alloc(2))]), "! not-tls"],
-  ["lengths that do not fit", made([extension(0, Buffer.from([0, 200, 0]))]), "! not-tls"],
+  ["inconsistent lengths", made([extension(0, Buffer.from([0, 200, 0]))]), "! not-tls"],
   ["an invalid record", Buffer.from("GET / HTTP/1.1\r\n"), "! not-tls"],
   ["a data record", Buffer.from([23, 3, 3, 0, 1, 0]), "! not-tls"],
   ["another message first", Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0]), "! not-tls"],
