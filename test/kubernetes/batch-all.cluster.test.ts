@@ -286,7 +286,7 @@ test("a batch that meets every fault at once has one result for each row", { ski
 /** Results in the volume and on a second request are those reported, and no row with a reported result was run again. */
 async function oneResultEach(place: BatchPlace, watchers: Watchers, words: readonly string[]): Promise<void> {
   const late = watchers.asked.filter(({ told }) => told);
-  assert.deepEqual(late, [], "asked for a row that had ended");
+  assert.deepEqual(late, [], "a model request was made for a row that had ended");
   for (const word of ["interrupted", "memory", "sandbox", "check", "repo"])
     assert.ok(
       watchers.all.some(({ said }) => said.stderr.includes(` has failed (${word})`)),

@@ -36,7 +36,7 @@ test(
     assert.equal(look(owner, "kind"), "Pod");
     const name = String(look(claim, "status", "sandbox", "name"));
     const box = await api.must("GET", `${place.space.pods}/${name}`);
-    assert.ok(waited.has(box.metadata.uid), "it waited there before the batch began");
+    assert.ok(waited.has(box.metadata.uid), "the pod did not wait before the batch began");
     await api.must("DELETE", `${place.space.pods}/${String(look(owner, "name"))}`);
     for (const at of [`${claims}/${String(look(claim, "metadata", "name"))}`, `${place.space.pods}/${name}`])
       await api.until(at, ({ status }) => status === 404, 120_000);

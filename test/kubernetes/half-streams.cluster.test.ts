@@ -33,7 +33,7 @@ test("a tree that arrives only half makes no box (exit 6), and nothing is left o
   const box = await place.open();
   const { exit_code } = await box.exec(asking(["sh", "-c", "test $(wc -c < large.txt) = 16777216"]), NEVER);
   await box[Symbol.asyncDispose]();
-  assert.equal(exit_code, 0, "the twin: nobody cuts it");
+  assert.equal(exit_code, 0, "a transfer that is not cut makes a box");
 });
 
 test(
@@ -55,12 +55,12 @@ test(
       // Some of it has arrived, but not all.
       const patience = AbortSignal.timeout(30_000);
       while (!existsSync(path.join(pieces, ".new/tree/large.bin"))) {
-        assert.ok(!patience.aborted, "nothing came");
+        assert.ok(!patience.aborted, "nothing arrived within 30 seconds");
         await setImmediate();
       }
       await cluster.gate({ state: "refused" });
       await bringing;
-      assert.ok(!existsSync(path.join(pieces, "000002")), "it came as a whole before it was cut");
+      assert.ok(!existsSync(path.join(pieces, "000002")), "all of it arrived before it was cut");
     } finally {
       await cluster.gate({ state: "open" });
       await box[Symbol.asyncDispose]();

@@ -67,7 +67,11 @@ describe("a network counts as shut", () => {
   test("where it was open, and no longer is once the opening policy is gone", async () => {
     await using api = await objectsApi();
     await proving(api);
-    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`], "what denies all stays");
+    assert.deepEqual(
+      [...api.objects.keys()],
+      [`${POLICIES}/${PLAN.name}`],
+      "the policy that denies everything stays",
+    );
   });
 
   test("where a policy takes a while to take effect", async () => {

@@ -88,7 +88,7 @@ test(
       readonly blocked_connections: readonly { readonly host: string; readonly rule: string }[];
     };
     assert.equal(code, 0, stderr);
-    assert.deepEqual(asked, [`Bearer ${VALUE} `], "the twin: its host has it");
+    assert.deepEqual(asked, [`Bearer ${VALUE} `], "its host receives the secret");
     assert.match(answer.stdout, /^you said Bearer harness-secret-\w+ /);
     assert.deepEqual(
       answer.blocked_connections.map(({ host, rule }) => [host, rule]),
@@ -98,7 +98,7 @@ test(
     for (const folder of [kept, path.join(cluster.folder, "logs")])
       assert.deepEqual(await holding(folder), []);
     const seen = await holding(kept, (text) => text.includes(own.place.at("project")));
-    assert.notDeepEqual(seen, [], "the twin: the box was there");
+    assert.notDeepEqual(seen, [], "etcd holds the box, but not the secret");
     assert.deepEqual([await own.named("pods"), await own.named("networkpolicies")], [[], []]);
   },
 );

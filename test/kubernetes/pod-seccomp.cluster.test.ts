@@ -26,7 +26,11 @@ test(
     await using place = await boxPlace(cluster);
     {
       await using usual = await place.open(wanting("RuntimeDefault"));
-      assert.equal((await sh(usual, TRIES)).out, "ALLOWED netlink\nALLOWED setuid\nworked\n", "the twin");
+      assert.equal(
+        (await sh(usual, TRIES)).out,
+        "ALLOWED netlink\nALLOWED setuid\nworked\n",
+        "the usual profile allows them",
+      );
     }
     await assert.rejects(
       place.open(wanting("Localhost/harness-none.json")),

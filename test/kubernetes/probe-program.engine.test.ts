@@ -41,7 +41,7 @@ test("a refused connection counts as an answer, whatever other targets do", { sk
   const { lines } = await said(`TO='127.0.0.1 9' timeout 1 ${PROBE} 20 '$TO' '192.0.2.1 443'`);
   const [now = 0, answered = 0, slowest = 0, quiet = 0, waited = 0] = lines.at(-1) ?? [];
   assert.ok(now > 0 && answered >= 2 && slowest < 1000, lines.join("\n"));
-  assert.ok(quiet < now && waited < answered, "a silence begins behind the last answer");
+  assert.ok(quiet < now && waited < answered, "a silence begins after the last answer");
 });
 
 test("without a route nothing has answered, and every attempt counts", { skip }, async () => {
@@ -74,10 +74,13 @@ sleep 0.6; echo go >&"\${L[1]}"; sleep 1.2; kill $probe`);
   const silent = before.at(-1) ?? [];
   assert.equal(silent[1], 0, `${lines.join("\n")} ${errors}`);
   assert.equal(silent[3], silent[0]);
-  assert.ok((silent[4] ?? 0) > 0 && (silent[4] ?? 0) < before.length, "the last ones have not waited yet");
+  assert.ok(
+    (silent[4] ?? 0) > 0 && (silent[4] ?? 0) < before.length,
+    "the last attempts have not waited long enough",
+  );
   const last = lines.at(-1) ?? [];
   assert.ok((last[1] ?? 0) > 0 && (last[3] ?? 0) < (last[0] ?? 0), lines.join("\n"));
-  assert.ok((last[2] ?? 0) >= 500, "the kernel sent those again, and had the answer then");
+  assert.ok((last[2] ?? 0) >= 500, "the kernel repeated these attempts, and was answered then");
 });
 
 for (const [what, words] of [

@@ -100,7 +100,7 @@ test(
     );
     assert.deepEqual(await leftIn(place), [[], [], []]);
     const services = await api.list(`/api/v1/namespaces/${place.space.name}/services`);
-    assert.deepEqual(services, [], "nobody finds a box by its name");
+    assert.deepEqual(services, [], "there is no Service by which a box could be found");
   },
 );
 

@@ -59,7 +59,7 @@ test(
     const posted = place.api.heard.filter((each) => /^POST .*\/(?:pods|sandboxes)$/.test(each));
     assert.deepEqual(posted, ["POST /apis/agents.x-k8s.io/v1beta1/namespaces/team/sandboxes"]);
     const served = place.api.heard.filter((each) => each === "GET /apis/agents.x-k8s.io/v1beta1");
-    assert.equal(served.length, 1, "for all of a box it is asked once");
+    assert.equal(served.length, 1, "the cluster is asked only once for a box");
     const layer = await layerOf(place.place.at("state"), keep);
     assert.ok(layer !== undefined);
     const { changes } = await changesOfReturned(layer);

@@ -139,7 +139,7 @@ for (const [what, wish, prepare, told, isClaimed] of OWN)
       const { exit_code } = await box.exec(asking(["sh", "-c", "cat a.txt; ! ls /tmp | grep left"]), NEVER);
       assert.equal(exit_code, 0);
       assert.equal(place.api.sandboxes?.all().length, 1);
-      assert.deepEqual(pool.all(), [], "nothing is left of a claim");
+      assert.deepEqual(pool.all(), [], "no claim is left");
     }
     assert.equal(posted(place).includes("sandboxclaims"), isClaimed);
     if (told === undefined) assert.deepEqual(place.said, []);

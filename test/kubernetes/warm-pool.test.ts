@@ -205,5 +205,8 @@ test("a pool is read only where claims are served, and its status says whether a
     assert.equal(await hasWaiting(api.cluster, "pool"), is);
   }
   assert.equal(await servesClaims(api.cluster), false);
-  assert.ok(!api.heard.includes(`GET ${EXTENSIONS}`), "where no Sandbox is served neither is a claim");
+  assert.ok(
+    !api.heard.includes(`GET ${EXTENSIONS}`),
+    "where no Sandboxes are served, claims are not asked about",
+  );
 });

@@ -70,7 +70,7 @@ for (const status of [429, 503])
     assert.deepEqual(first.waits, [22_500], "20 s, and half of a spread of 5 s");
     const last = runOver(server.url, folder.path, clock, () => 0.5);
     assert.equal((await last.ask())?.type, "finished");
-    assert.deepEqual(last.waits, [], "the time is over");
+    assert.deepEqual(last.waits, [], "the wait is over");
   });
 
 const at = (ms: number): Record<string, string> => ({

@@ -44,7 +44,7 @@ test("when a certain file must be written, a call can write no other", () => {
   const path = '"path":{"type":"string","enum":["a.c"]}';
   assert.ok(held({ writes: "a.c" }).includes(path));
   assert.ok(held({ writes: "a.c", paths: ["b.c", "a.c"] }).includes(path));
-  assert.ok(!held({ paths: ["a.c"] }).includes(path), "it may be a new one");
+  assert.ok(!held({ paths: ["a.c"] }).includes(path), "the path may be that of a new file");
 });
 
 test("the schema is a choice between the offered tools and an answer, without descriptions", () => {

@@ -136,7 +136,11 @@ test("a small model's looping reply to a schema is ended, and the model is told"
   assert.match(ended.notes.join(), /repeated itself/);
   assert.equal(sent.length, 1);
   const large = finished(await asked({ ...REQUEST, hold: { now: true } }));
-  assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
+  assert.doesNotMatch(
+    large.malformed[0]?.reason ?? "",
+    /over and over/,
+    "a large model may intend the repetition",
+  );
 });
 
 test("a small model's looping reply without a schema is ended too, in text and in a native call", async () => {
@@ -155,6 +159,6 @@ test("a small model's looping reply without a schema is ended too, in text and i
     assert.ok(ended.message.text.length < 3000);
     for (const { reason } of ended.malformed) assert.match(reason, /over and over/);
     assert.equal(ended.malformed.length, pieces[0] === begun ? 1 : 0);
-    assert.equal(finished(await asked(REQUEST)).notes.join(), "", "a large one may mean it");
+    assert.equal(finished(await asked(REQUEST)).notes.join(), "", "a large model may intend the repetition");
   }
 });

@@ -37,7 +37,7 @@ test("a wait that a server requests holds for all clients of that server, and of
   now += 3000;
   assert.deepEqual([two.pending(), at("http://a").pending()], [2000, 2000]);
   two.hold(1000);
-  assert.equal(one.pending(), 2000, "a shorter word changes nothing");
+  assert.equal(one.pending(), 2000, "a shorter wait changes nothing");
   two.hold(4000);
   assert.equal(one.pending(), 4000);
   now += 4000;

@@ -100,7 +100,7 @@ test("a grant that would allow the network access is suggested below", () => {
     answersText({ grants: true, edits: true, whole: true }, stream),
     /g\s+grants\s+that[^]*\[y\/N\] $/,
   );
-  assert.doesNotMatch(asked("npm ci", [], { decision }), /grant /, "the twin: no grant would do");
+  assert.doesNotMatch(asked("npm ci", [], { decision }), /grant /, "no grant would help here");
   assert.match(
     asked("git clone x", [], { decision, network: "grant the host, --allow-domain x.example" }),
     /cannot\s+work\s+without\s+a\s+network:\s+grant\s+the\s+host,\s+--allow-domain\s+x\.example\./,

@@ -46,7 +46,7 @@ test("no line of a recipe is wrapped by the terminal: a file is shown beside its
     `  ${`set-up: ${"y".repeat(30)}`.padEnd(60)}  requirements.txt`,
     "",
   ]);
-  assert.match(recipeLines(shown, fakeTerminal().stream), /x{54} {2}requirements/, "the twin: no terminal");
+  assert.match(recipeLines(shown, fakeTerminal().stream), /x{54} {2}requirements/, "without a terminal");
 });
 
 const PUSHED = `registry.example/team/env@sha256:${"ab".repeat(32)}`;

@@ -116,7 +116,7 @@ test("something that is over in a moment is not shown, and the line is redrawn o
   for (let piece = 0; piece < 1000; piece += 1) take(EVERY_EVENT.text);
   take(proposed("c1", "true"));
   take(runs("c1"));
-  assert.equal(drawn(), before, "events alone draw nothing");
+  assert.equal(drawn(), before, "events alone cause no drawing");
   take({ ...ended("c1"), kind: "ok", cause: null } as EventBody);
   assert.equal(drawn(), before + 1);
   assert.equal(terminal.written().includes("running true"), false);

@@ -251,7 +251,7 @@ test("flags and the terminal choose the renderer", () => {
   assert.equal(wanted(true, true, "xterm"), true);
   assert.equal(wanted(false, true, "xterm"), false);
   assert.equal(wanted(false, true, "dumb"), true);
-  assert.equal(wanted(false, false, "dumb"), false, "a pipe has no cursor");
+  assert.equal(wanted(false, false, "dumb"), false, "a pipe has no cursor to move");
 });
 
 const isRedrawn = (): boolean => played("tty", { columns: 100 }, LIST).includes("\u001B[2K");

@@ -138,7 +138,7 @@ test("a damaged or inaccessible lock is reported with its cause", async () => {
   assert.throws(() => tryWriter(place.at("gone")), { name: "HarnessError" });
   await rm(place.at("gone/writer.json"), { recursive: true });
   using lock = tryWriter(place.at("gone"));
-  assert.ok(lock, "the one that failed does not hold it");
+  assert.ok(lock, "the failed attempt does not hold the lock");
 });
 
 test("a folder in the place of a database file is reported, and nothing in it is lost", async () => {

@@ -18,7 +18,7 @@ test("a commit is a question, and the source files that it changed are its answe
     { question: "read the header of a chunked reply", answers: new Set(["src/a.ts"]) },
     { question: "walk the tree of folders once", answers: new Set(["src/b.ts"]) },
   ]);
-  assert.equal(commitQuestions(output, FILES, 1).length, 1, "the newest, as many as are wanted");
+  assert.equal(commitQuestions(output, FILES, 1).length, 1, "only as many as wanted, the newest");
 });
 
 test("subjects that are no question, have no answer here or too many, or are repeated are left out", () => {

@@ -192,7 +192,7 @@ test("after a change of model the other model's data is removed, of this index o
   await updated(place, means, { vectors: null });
   await updated(place, means, { vectors: B });
   await updated(place, means, { vectors: A, workspace: "other" });
-  assert.equal(pointsOf(server, mine).length, 6, "nothing is taken away before the new one is whole");
+  assert.equal(pointsOf(server, mine).length, 6, "nothing is removed before the new data is complete");
   {
     await using index = await OpenedIndex.write(means, placeOf(place), { patienceMs: 0, signal });
     await index.store.tidy(signal);
@@ -222,7 +222,7 @@ test(
     assert.deepEqual([first.left, pointsOf(server, mine).length], [[], 2]);
     await updated(place, meansIn(server, "embedded"));
     await prune(place.at("state"), meansIn(server, "embedded"), signal);
-    assert.equal(pointsOf(server, mine).length, 2, "who wants no server asks none");
+    assert.equal(pointsOf(server, mine).length, 2, "with the embedded store no server is contacted");
     await prune(place.at("state"), meansIn(server, "auto"), signal);
     assert.deepEqual([pointsOf(server, mine), pointsOf(server, theirs)], [[], ["harness-code-one-4"]]);
     await rm(place.at("other"), { recursive: true });
@@ -230,7 +230,7 @@ test(
     assert.deepEqual([...server.collections.keys()], []);
     await server.close();
     const gone = await prune(place.at("state"), meansIn(server, "auto"), signal);
-    assert.deepEqual(gone.left, [], "nobody there is nothing to tell of where none was asked for");
+    assert.deepEqual(gone.left, [], "a missing server is not reported where none was requested");
     const [left] = (await prune(place.at("state"), means, signal)).left;
     assert.match(left?.reason ?? "", /cannot be reached/);
   },

@@ -81,7 +81,10 @@ test("a layer held by another process is not taken", async () => {
     name: "HarnessError",
     message: /another harness is writing/,
   });
-  assert.ok(existsSync(path.join(layer.place.folder, "catalog.db")), "it was taken away from who has it");
+  assert.ok(
+    existsSync(path.join(layer.place.folder, "catalog.db")),
+    "the layer was taken from the process that holds it",
+  );
 });
 
 test("files being written or belonging to an open database are not copied", async () => {

@@ -155,7 +155,7 @@ test("a path finds that file, at its beginning or at the requested line", () => 
   assert.deepEqual(placesFor("src/dict.c", FILES).slice(0, 2), ["src/dict.c:1", "src/dict.c:400"]);
   assert.equal(placesFor("./src/dict.c:402", FILES)[0], "src/dict.c:400");
   assert.equal(placesFor("src/dict.c:7:1", FILES)[0], "src/dict.c:1");
-  assert.equal(placesFor("dict.c", FILES)[0], "dict.c:1", "the whole path before the end of another");
+  assert.equal(placesFor("dict.c", FILES)[0], "dict.c:1", "a whole path comes before the end of another");
   assert.equal(placesFor("DEPS/DICT.C", FILES)[0], "deps/dict.c:1");
 });
 

@@ -53,7 +53,7 @@ test("only changed files are cut again, judged by stamp and then by content", { 
   await utimes(place.at("work/a.ts"), 1, 1);
   assert.equal(await isFresh(place, means), false);
   await settle();
-  assert.equal((await updated(place, means)).changed, 0, "other times, the same text");
+  assert.equal((await updated(place, means)).changed, 0, "only the times differ");
   assert.equal(await isFresh(place, means), true);
   await appendFile(place.at("work/a.ts"), "export const beta = 2;\n");
   await rm(place.at("work/b"), { recursive: true });

@@ -46,7 +46,7 @@ test("an empty audit is valid; a deleted one is not", async () => {
     await rm(file);
     assert.deepEqual(session.audit.verify().broken, { line: 1, why: "3 lines are missing from here on" });
     session.audit.write([{ kind: "notice" }]);
-    assert.equal(brokenAt(session.audit.verify()), 2, "going on does not mend it");
+    assert.equal(brokenAt(session.audit.verify()), 2, "writing on does not repair it");
   });
 });
 

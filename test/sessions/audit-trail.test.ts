@@ -103,7 +103,7 @@ test("a call that wrote names its files, and one with refused connections its ho
   assert.deepEqual([wrote?.kind, wrote?.["paths"]], ["files.written", ["/code/shop/a"]]);
   const blocked = linesOf([...begun, { ...ended, kind: "failed", cause: "network" }]).at(-1);
   assert.deepEqual([blocked?.kind, blocked?.["hosts"]], ["connection.blocked", ["example.com"]]);
-  assert.equal(linesOf([...begun, ended]).at(-1)?.kind, "call.ended", "nothing of either");
+  assert.equal(linesOf([...begun, ended]).at(-1)?.kind, "call.ended", "neither files nor hosts");
 });
 
 test("text for the model is recorded as a hash, and the answer not at all", () => {

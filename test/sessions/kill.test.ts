@@ -72,7 +72,7 @@ test(
       using store = openStore(state, { warn: (text) => void warnings.push(text) });
       const session = store.open(id);
       const records = session.records();
-      assert.ok(acknowledged >= written, "each writer says something before it is killed");
+      assert.ok(acknowledged >= written, "each writer reports something before it is killed");
       assert.ok(records.length > acknowledged, `${records.length} are left of ${acknowledged + 1}`);
       assertPrefix(records);
       assert.equal(session.info().messages, countOf(records));

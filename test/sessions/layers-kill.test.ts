@@ -47,5 +47,5 @@ test(`a killed apply is completed, ${KILLS} times`, { timeout: 300_000 }, async 
     assert.deepEqual(pictureOf(workspace), pictureOf(seen));
   }
   t.diagnostic(`${cut} were cut short, ${ended} had ended`);
-  assert.ok(cut > 0, "none was killed in the middle, so nothing was tested");
+  assert.ok(cut > 0, "no process was killed in the middle, so nothing was tested");
 });

@@ -98,7 +98,7 @@ test("over the quota the outputs of the session unchanged for longest are remove
     [textOf(first, "o1"), textOf(second, "o1"), textOf(third, "o1"), textOf(third, "o2")],
     [text("0"), undefined, text("2"), text("x")],
   );
-  assert.equal(second.outputs.keep("again"), "o2", "a name is not given twice");
+  assert.equal(second.outputs.keep("again"), "o2", "a name is not used twice");
   assert.equal(textOf(second, "o1"), undefined);
 });
 

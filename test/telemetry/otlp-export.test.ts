@@ -107,7 +107,7 @@ const HOSTILE: Readonly<Record<string, readonly [(signal: AbortSignal) => Promis
     () => Promise.resolve({ ...OK, body: '{"partialSuccess":{"rejectedSpans":"7","errorMessage":"pw"}}' }),
     /refused 7 of the spans/,
   ],
-  "never answers, and ignores its signal": [
+  "never answers and ignores its signal": [
     () => new Promise(() => undefined),
     /did not accept the spans: not within 2 s/,
   ],

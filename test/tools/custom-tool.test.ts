@@ -70,7 +70,7 @@ test("a failure includes stderr, a late tool is ended, and an empty output is st
     ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(137))),
   );
   assert.equal(late.result.kind, "timed_out");
-  assert.doesNotMatch(late.result.text, /advice|background/, "arguments of bash are none of its own");
+  assert.doesNotMatch(late.result.text, /advice|background/, "arguments of bash are not its own");
   assert.equal((await ran(toolOf(), () => 0)).result.text, "(no output)");
 });
 

@@ -118,7 +118,7 @@ test("a rewritten file keeps its line ends and BOM, and loses no stray bytes", a
   );
   assert.equal(await file.now(), "\uFEFFa\r\nc\r\n");
   await file.says("write_file", { path: "f", content: "\uFEFFx\r\ny\n" });
-  assert.equal(await file.now(), "\uFEFFx\r\ny\n", "what is given counts");
+  assert.equal(await file.now(), "\uFEFFx\r\ny\n", "the given text is used");
   assert.match(await file.says("write_file", { path: "f", content: "" }), /replaced/);
   assert.equal(await file.now(), "");
   const mixed = await reading("a\r\nb\n");
@@ -129,7 +129,7 @@ test("a rewritten file keeps its line ends and BOM, and loses no stray bytes", a
     await latin.says("write_file", { path: "f", content: "caf\uFFFD\ny\n" }),
     /not UTF-8 .*edit_file/,
   );
-  assert.equal(await latin.now(), "caf\uFFFD\nx\n", "as it is shown");
+  assert.equal(await latin.now(), "caf\uFFFD\nx\n", "the shown text is not written");
   assert.match(await latin.says("write_file", { path: "f", content: "café\ny\n" }), /^f: replaced/);
 });
 
@@ -236,7 +236,11 @@ test("a small model is asked once before most of a file is removed; another mode
     told,
     /^f: 19 of its 20 lines would be gone, so nothing was written\. .*edit_file.*write_file again/,
   );
-  assert.match(await says("write_file", { ...part, path: "./g h" }), /19 of its 20 lines/, "for each file");
+  assert.match(
+    await says("write_file", { ...part, path: "./g h" }),
+    /19 of its 20 lines/,
+    "each file is asked about once",
+  );
   assert.match(await says("write_file", part), /^f: replaced \(\+1 -19\)/);
   const other = await weak(true);
   const anew = lines.map((line) => `other ${line}`).join("");

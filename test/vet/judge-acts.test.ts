@@ -219,7 +219,7 @@ test("a name lookup is reported, one that carries data is hostile, and localhost
   for (const [name, rules] of cases)
     assert.deepEqual(rulesOf(judged({ acts: [{ ...resolver, pid: 11 }, asked(name)] })), rules, name);
   const elsewhere = judged({ acts: [asked("a.example"), { ...socket("connect", "8.8.8.8", 53), pid: 11 }] });
-  assert.equal(elsewhere.length, 2, "whom it asks is told where that is not this machine");
+  assert.equal(elsewhere.length, 2, "the name server is reported where it is not this machine");
 });
 
 test("a test that listens on all addresses is only a note, and connections to many addresses are a scan", () => {

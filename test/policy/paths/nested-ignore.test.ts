@@ -33,7 +33,7 @@ test("rules apply from their folder down, and the deepest list takes precedence"
   for (const path of hidden) assert.equal(ignored(path, false), true, path);
   for (const path of shown) assert.equal(ignored(path, false), false, path);
   assert.equal(ignored("made", true), true);
-  assert.equal(ignored("keep.log", false), true, "above the list that shows it");
+  assert.equal(ignored("keep.log", false), true, "it lies above the list that shows it again");
 });
 
 test("without lists nothing is ignored", () => {

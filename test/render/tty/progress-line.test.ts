@@ -85,7 +85,7 @@ test("the builder's own output gives the current step and the number of steps", 
 test("frequent updates are drawn only by time", () => {
   const { line, pass, written } = progressIn({ columns: 80 });
   for (let done = 0; done < 5000; done += 1) line.take({ done, total: 5000, unit: "files" });
-  assert.equal(written(), "", "what is over in a moment is not flashed");
+  assert.equal(written(), "", "something that is over in a moment is not shown");
   pass(500);
   assert.equal(written().match(/indexing/g)?.length, 1);
 });

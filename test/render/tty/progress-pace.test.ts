@@ -10,10 +10,10 @@ function after(...marks: readonly (readonly [done: number, at: number])[]): numb
 
 test("no estimate is given before two intervals have the same pace", () => {
   assert.equal(after(), null);
-  assert.equal(after([1, 60_000]), null, "one file of many, after a box has started");
+  assert.equal(after([1, 60_000]), null, "the first file includes the start of the box");
   assert.equal(after([1, 0], [2, 40]), null);
   assert.equal(after([1, 0], [101, 2000]), null);
-  assert.equal(after([1, 0], [2, 2000], [2002, 4000]), null, "a model that had to be loaded");
+  assert.equal(after([1, 0], [2, 2000], [2002, 4000]), null, "the first interval includes loading the model");
   assert.equal(after([0, 0], [0, 2000], [0, 4000]), null);
 });
 

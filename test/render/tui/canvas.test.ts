@@ -86,9 +86,9 @@ test("no text of a model, a tool or a person acts on the terminal", async () => 
     await canvas.written();
   }
   canvas.close();
-  assert.match(written(), /\u241B\]52;c;ZXZpbA==/, "it is shown");
+  assert.match(written(), /\u241B\]52;c;ZXZpbA==/, "the text is shown");
   assert.doesNotMatch(rest(written()), CONTROL);
-  assert.equal(written().includes("\u001B[38;2;1;2;3m"), false, "not even a colour is theirs");
+  assert.equal(written().includes("\u001B[38;2;1;2;3m"), false, "hostile text sets no colour either");
 });
 
 test("hostile text passed directly to Ink is stopped by the output stream", async () => {

@@ -180,7 +180,7 @@ test("a manipulated listing is not trusted", async () => {
   });
   await assert.rejects(listed(flood), /cannot be read/, "a record without an end");
   await assert.rejects(lies(Buffer.alloc(COUNT * 512, 7)), /cannot be read/);
-  assert.deepEqual(await lies(archiveOf("other.ts", "x")), {}, "nothing comes that was not asked for");
+  assert.deepEqual(await lies(archiveOf("other.ts", "x")), {}, "no file is returned that was not requested");
   assert.deepEqual(await lies(archiveOf("a.ts", "x")), { "a.ts": "x" });
 });
 

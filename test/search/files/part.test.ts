@@ -15,10 +15,18 @@ const found = async (written: string, code = 0, folders = ["a"]): Promise<readon
 test("part of a workspace is listed completely or not at all", async () => {
   assert.deepEqual(await found(record("./a/b.ts")), ["a/b.ts"]);
   assert.deepEqual(await found("", 0, []), []);
-  assert.equal(await found(record("./a/b.ts"), 1), undefined, "one of them is gone");
+  assert.equal(await found(record("./a/b.ts"), 1), undefined, "a folder is gone");
   const nameless = record(`./a/${"n".repeat(5000)}`);
-  assert.equal(await found(nameless + record("./a/b.ts")), undefined, "a path that nothing could open");
-  assert.equal(await found(record("./a/b.ts"), 0, ["n".repeat(2 ** 15)]), undefined, "too long a command");
+  assert.equal(await found(nameless + record("./a/b.ts")), undefined, "a path too long to open");
+  assert.equal(
+    await found(record("./a/b.ts"), 0, ["n".repeat(2 ** 15)]),
+    undefined,
+    "the command is too long",
+  );
   await assert.rejects(found(record("/a/b.ts")), /cannot be read/);
-  await assert.rejects(found(record("a/b.ts")), /cannot be read/, "not from where it began");
+  await assert.rejects(
+    found(record("a/b.ts")),
+    /cannot be read/,
+    "a path that does not begin where the listing began",
+  );
 });

@@ -83,7 +83,7 @@ const at = (ctimeMs: number, lookedAt: number): boolean =>
 
 test("a time stamp proves nothing within its clock's resolution, or where there is none", () => {
   assert.deepEqual([at(5000.5, 5100.5), at(5000.5, 5101)], [false, true]);
-  assert.deepEqual([at(5000, 7100), at(5000, 7101)], [false, true], "of whole seconds");
+  assert.deepEqual([at(5000, 7100), at(5000, 7101)], [false, true], "a clock of whole seconds");
   assert.equal(at(0, Number.MAX_SAFE_INTEGER), false);
 });
 

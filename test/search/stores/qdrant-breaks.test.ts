@@ -91,7 +91,7 @@ for (const [what, kind] of Object.entries(kinds))
     let k = randomInt(step);
     while (await brokenAt(k, kind)) {
       k += step;
-      assert.ok(k < MAX_COUNT, "a put never ends");
+      assert.ok(k < MAX_COUNT, "the put never succeeded");
     }
     assert.ok(k > 8, `only ${k} requests were tried`);
   });
@@ -206,7 +206,7 @@ test("a collection whose creator was killed before its indexes gets them later",
     assert.ok(indexes.has("version"));
     indexes.clear();
   }
-  assert.equal((await store.held(signal)).size, 1, "those that somebody took away are made again");
+  assert.equal((await store.held(signal)).size, 1, "removed indexes are created again");
 });
 
 test("a chunk that disappears before its vector is written does not cost the others theirs", async () => {
@@ -238,7 +238,11 @@ test("clearing removes the index's data of other models, and keeps collections t
   for (const each of [store, before]) assert.equal((await each.counts(signal)).files, 0);
   assert.equal((await other.counts(signal)).files, 1);
   const stay = ["of-somebody-else", "harness-code-toy-latest-1bec1f-4", "harness-docs-toy-latest-1bec1f-4"];
-  assert.deepEqual([...server.collections.keys()], stay, "a pair goes together or not at all");
+  assert.deepEqual(
+    [...server.collections.keys()],
+    stay,
+    "both collections of a pair are removed, or neither",
+  );
   await other.clear(signal);
   assert.deepEqual([...server.collections.keys()], ["of-somebody-else"]);
 });

@@ -72,7 +72,7 @@ for (const [what, fault] of Object.entries(FAULTS))
     const patience = fault === "silent" ? SHORT : PATIENT;
     await using store = await openQdrantStore(all.server, MODELLED, { patience });
     await store.put(files("first"), signal);
-    assert.deepEqual(all.calls().slice(1), [0, 0], "the others are asked when there is a reason");
+    assert.deepEqual(all.calls().slice(1), [0, 0], "the other nodes are asked only with a reason");
     const from = first.calls.length + 2;
     first.fault = (_, number) => (number >= from ? fault : undefined);
     await store.put(files("second"), signal);
@@ -80,7 +80,7 @@ for (const [what, fault] of Object.entries(FAULTS))
     assert.equal(await assertWhole(store, [files("second")]), 3);
     assert.deepEqual(await store.counts(signal), { files: 3, chunks: 8, embedded: 0 });
     assert.ok((all.calls()[1] ?? 0) > 0);
-    assert.equal(first.calls.length, passed, "who has failed is not asked first again");
+    assert.equal(first.calls.length, passed, "the node that failed is not asked first again");
   });
 
 test("a node that is gone before opening is ignored, wherever it is in the list", async () => {

@@ -20,7 +20,7 @@ test("a missing key, a wrong key and a read-only key are reported", async () => 
   await using store = await open(KEY);
   assert.deepEqual(await store.counts(signal), { files: 0, chunks: 0, embedded: 0 });
   await store.put([whole], signal);
-  assert.equal((await chunksOf(reader, [whole])).size, 1, "to read is enough to search");
+  assert.equal((await chunksOf(reader, [whole])).size, 1, "the right to read is enough to search");
   await assertSaid(reader.remove(["a.ts"], signal), ...rights);
   await assertSaid(reader.clear(signal), ...rights);
   assert.equal(await store.fileCount(signal), 1);

@@ -134,5 +134,5 @@ test("only the version is public without a key; vectors for a missing point lose
   const having = [...collections.values()].flatMap(({ points }) =>
     points.filter((one) => one.vectors.size > 0),
   );
-  assert.equal(having.length, 31, "those of the part in which one is missing, and no later ones");
+  assert.equal(having.length, 31, "only the part with the missing point is affected, and none after it");
 });

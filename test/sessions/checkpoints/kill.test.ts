@@ -91,7 +91,7 @@ test(`a killed undo is completed, ${KILLS_OF_UNDO} times`, { timeout: 300_000 },
     assert.equal(hasJournal(store.folder), false);
   }
   t.diagnostic(`${cut} were cut short, ${whole} had ended`);
-  assert.ok(cut > 0, "none was killed in the middle, so nothing was tested");
+  assert.ok(cut > 0, "no process was killed in the middle, so nothing was tested");
 });
 
 const notRoot = process.getuid?.() === 0 ? false : "only root gives files away";

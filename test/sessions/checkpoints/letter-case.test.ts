@@ -16,5 +16,9 @@ test("an existing file may be the one to be removed under another spelling", asy
     ["Readme.md", "other", "sub/file.txt", "gone"].map((path) => store.areUnchanged([path], going)),
     [true, false, false, true],
   );
-  assert.equal(store.areUnchanged(["Readme.md"]), false, "it does not go, and what is there would be lost");
+  assert.equal(
+    store.areUnchanged(["Readme.md"]),
+    false,
+    "it is not removed, so the existing file would be lost",
+  );
 });

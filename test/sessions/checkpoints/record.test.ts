@@ -184,7 +184,7 @@ test("a file counts as unchanged since the run by content, kind and mode, not by
   ]);
   const unknown = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
   await unknown.around(WRITE, () => Promise.resolve());
-  assert.deepEqual(await unknown.unchanged(paths), new Set(), "nobody knows where it began");
+  assert.deepEqual(await unknown.unchanged(paths), new Set(), "its start is unknown");
   await unknown[Symbol.asyncDispose]();
 });
 
