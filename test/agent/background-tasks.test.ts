@@ -548,7 +548,7 @@ test("two agents that write to the same file take turns, and no change is lost",
   const edits = [...agent.told, ...agent.events].flatMap((event) =>
     event.type === "call.ended" && event.text.startsWith("a.txt: ") ? [event] : [],
   );
-  // Both knew the same file: who came second is told that it has changed, in place of taking the change back.
+  // Both had read the same file: the second one is told that it has changed, instead of reverting the change.
   assert.deepEqual(edits.map(({ kind }) => kind).toSorted(), ["failed", "ok"]);
   assert.match(edits.find(({ kind }) => kind === "failed")?.text ?? "", /has changed since you read it/);
   const text = await held(inner, `${inner.workspace}/a.txt`);

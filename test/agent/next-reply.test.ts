@@ -316,7 +316,7 @@ const demanded = async (
 test("a weak model must call tools for up to six replies while a requested change is missing", async () => {
   assert.deepEqual(await demanded(["read_file", "edit_file"], {}), ["call", "call", "any", "act"]);
   const looks = Array.from({ length: 7 }, () => "read_file");
-  // Behind the six it may answer, and is told once that nothing is changed.
+  // After the six it may answer, and is told once that nothing has changed.
   assert.deepEqual(await demanded(looks, {}), [
     "call",
     "call",

@@ -53,7 +53,7 @@ test("wherever a run is killed, a call reported as parked has its question store
   }
   for (const [at, { told, kept }] of all.entries())
     assert.ok(kept || !told, `killed before change ${at + 1}: told as parked, and the question is lost`);
-  // It was killed before the question, between it and what is told, and behind both.
+  // It was killed before the question was stored, between that and its report, and after both.
   const kinds = all.map(({ told, kept }) => (told ? "told" : kept ? "kept" : "neither"));
   assert.deepEqual([...new Set(kinds)], ["neither", "kept", "told"]);
 });

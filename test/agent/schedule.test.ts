@@ -3,7 +3,7 @@ import test from "node:test";
 import { waves } from "../../src/agent/call.ts";
 import { fc } from "../fixtures/property.ts";
 
-/** r: may run beside others; w: may not. */
+/** r: may run in parallel with others; w: may not. */
 const shape = (calls: string): string =>
   waves(calls.split("").map((kind) => ({ kind, concurrent: kind === "r" })))
     .map((wave) => wave.map(({ kind }) => kind).join(""))

@@ -5,7 +5,7 @@ import { CallQueue } from "../../src/app/serve-mcp.ts";
 const never = new AbortController().signal;
 const turns = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Calls that are begun in this order, and end when they are told to. */
+/** Calls in the order in which they started; each ends on request. */
 function queued() {
   const queue = new CallQueue();
   const begun: string[] = [];

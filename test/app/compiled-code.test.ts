@@ -18,7 +18,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const LOADER = path.join(import.meta.dirname, "../../src/app/compiled-code.ts");
 
-/** A bundle: its program calls a part that is loaded when it is needed, and of 400 functions as many as it is told. */
+/** A bundle whose program calls a part that is loaded on demand, and the given number of 400 functions. */
 const FILES = {
   "dist/program.cjs":
     'const { sep } = require("node:path"); exports.begin = (n) => require("./chunks/part.cjs").call(n) + sep;',
@@ -62,7 +62,7 @@ async function bundle() {
   };
 }
 
-/** Whatever is written there anew has another number. */
+/** A rewritten file has a different number. */
 const sameFile = (file: string): number => statSync(file).ino;
 
 test("the code that a command used is stored when it ends, and later starts add more, at first three times", async () => {

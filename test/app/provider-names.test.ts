@@ -36,7 +36,7 @@ const replyOf = (name: KeyedProvider): Served =>
     ? messages(start(), ...textBlock(0, "hi"), ...end("end_turn"))
     : chat(chunk({ role: "assistant", content: "hi" }), chunk({}, "stop"));
 
-/** The path that stands behind the address in the settings. */
+/** The path after the address in the settings. */
 const TAILS = { anthropic: ["/v1/models", "/v1/messages"], other: ["/models", "/chat/completions"] } as const;
 
 const tailsOf = (name: KeyedProvider): readonly [string, string] =>

@@ -26,7 +26,7 @@ interface Step {
 }
 
 interface Person {
-  /** The row that is chosen, and the answer to other questions; left out, nobody is there. */
+  /** The chosen row, and the answer to other questions; if absent, nobody is there. */
   readonly takes?: number;
   readonly yes?: boolean;
   readonly env?: Readonly<Record<string, string>>;

@@ -14,7 +14,7 @@ import {
 import { leased } from "../fixtures/bare-runner.ts";
 import { skip } from "../fixtures/engine.ts";
 
-/** All that the runner says until it has answered a request, in its order; nobody asks it whether it is there. */
+/** All frames of the runner until it has answered a request, in order; it is never pinged. */
 async function told(requests: readonly (readonly [type: number, fields: readonly FieldOf[]])[]) {
   await using box = await leased();
   const secret = randomBytes(KEY_BYTES);

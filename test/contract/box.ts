@@ -6,7 +6,7 @@ import { fileCases } from "./box-files.ts";
 import { outputCases } from "./box-output.ts";
 
 /**
- * The contract of every Sandbox and Box, whatever is behind it. In a box that works on a copy, nothing of the folder
+ * The contract of every Sandbox and Box, whatever implements it. In a box that works on a copy, nothing of the folder
  * has to be protected.
  */
 export function boxContract(

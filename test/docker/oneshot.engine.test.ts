@@ -56,7 +56,7 @@ test("a program missing from the image is a sandbox error, and leaves nothing", 
   assert.equal(await left(), 0);
 });
 
-/** What the box must not let happen, beside what it must: `tool` shows that the means are there. */
+/** What the box must prevent, next to what it must allow: `tool` shows that the means exist. */
 const WALLS = [
   { what: "the network", command: "curl -sS --max-time 2 http://198.51.100.1/", tool: "curl --version" },
   {

@@ -37,7 +37,7 @@ import {
   startModel,
 } from "./run-command.ts";
 
-/** `harness acp` as an editor starts it, with the client of the protocol's own SDK, and a model that does as it is told. */
+/** `harness acp` as an editor starts it, with the protocol's own SDK as client, and a model that follows the prompt. */
 
 const FILES = { "a.txt": "one\ntwo\n" };
 
@@ -196,7 +196,7 @@ test(
     assert.ok(!existsSync(place.at("work/refused.txt")));
     assert.match(textOf(updates), /It said: The user said no/);
     assert.match(JSON.stringify(updates), /"status":"failed"/);
-    // An answer that is none is no yes.
+    // An invalid answer is not a yes.
     editor.answer = () => "cancelled";
     await say(editor, id, "run: echo none > refused.txt");
     assert.ok(!existsSync(place.at("work/refused.txt")));
@@ -257,7 +257,7 @@ test("a cancelled turn ends with its command, and the session continues", { skip
   const { place, agent } = editor;
   editor.answer = () => "allow_once";
   const id = await begin(editor);
-  // Right behind it, before anything of it has begun: the first of a session, and a later one.
+  // Right after it, before anything of it has started: the first of a session, and a later one.
   for (const text of ["run: touch early.txt", "run: touch early.txt again"]) {
     const early = say(editor, id, text);
     await agent.notify(methods.agent.session.cancel, { sessionId: id });

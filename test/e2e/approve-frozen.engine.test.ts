@@ -35,7 +35,7 @@ const AFTER: readonly Said[] = [
   FINE,
 ];
 
-/** By what the model was told of the calls behind the answer. */
+/** From the results of the calls after the answer, as the model saw them. */
 function assertSameBox(results: readonly string[], answer: string, frozen: number): void {
   const behind = results.slice(BEGIN.calls?.length);
   const [far = "", looked = "", ...jobs] = behind;

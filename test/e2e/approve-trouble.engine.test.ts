@@ -78,7 +78,7 @@ test("a kill between the question and the end of the run loses nothing", { skip 
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
-  // As it is when the process was killed right behind the question.
+  // The state after a kill right after the question.
   inStore(
     place,
     `DELETE FROM records WHERE kind = 'turn'; DELETE FROM events WHERE type = 'run.finished';

@@ -30,7 +30,7 @@ const HANGS = "the model hangs";
 /** What each candidate does, in the order in which they begin: shell lines, one a turn, and then an answer. */
 type Does = readonly (readonly Step[])[];
 
-/** Candidates are told apart by how freely they are asked. */
+/** Candidates are distinguished by their temperature. */
 function candidatesModel(does: Does): Promise<Model> {
   const begun: unknown[] = [];
   return startModel(async (chat: AskedChat) => {

@@ -9,7 +9,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
 import { type AskedChat, harness, type Ran, startModel } from "./run-command.ts";
 
-/** Rows of which the one in `b` waits for its model as long as it is told to. */
+/** Rows of which the one in `b` waits for its model until it is released. */
 async function threeRows(place: Scratch): Promise<string> {
   const rows = ["a", "b", "c"].map((name) => ({
     dir: place.at(name),

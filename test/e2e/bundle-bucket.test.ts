@@ -119,7 +119,7 @@ describe("commands that read a bundle also read it from a bucket", { concurrency
       assert.match(said, says);
     }
     const bytes = Buffer.from(one.bucket.objects.get(KEY)?.bytes ?? "");
-    // Within the manifest, behind its header.
+    // Within the manifest, after its header.
     bytes[600] = (bytes[600] ?? 0) ^ 1;
     one.bucket.objects.set(KEY, { bytes, changed: 1 });
     const [code, said] = await refused(ADDRESS);

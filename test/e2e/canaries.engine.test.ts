@@ -4,7 +4,7 @@ import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 
-/** What nobody sees in the command. */
+/** What the command itself does not show. */
 const MAKEFILE = `look:
 \tls -la $(HOME)/.aws
 take:

@@ -31,7 +31,7 @@ async function scripted(
   };
 }
 
-/** The terminal is what it was before, and whoever sits at it sees where they type. */
+/** The terminal is as it was before, with a visible cursor. */
 async function assertClean(screen: Screen, at: (name: string) => string): Promise<void> {
   await screen.until(/left with/);
   const sent = await screen.bytes();
@@ -173,7 +173,7 @@ test("resizing the terminal during a reply leaves the screen intact", { skip }, 
     ["The end", 1],
   ] as const) {
     const count = all.split(word).length - 1;
-    // The terminal reflows before the chat knows: of what was drawn in that moment a row may be left behind.
+    // The terminal reflows before the chat knows, so a row drawn at that moment may be left over.
     assert.ok(count === times || count === times + 1, `${word}, ${count} times:\n${all}`);
   }
 });

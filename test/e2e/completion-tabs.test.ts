@@ -91,7 +91,7 @@ async function person(shell: Shell) {
       const more = shell === "bash" ? ["Tab", "Tab"] : ["Tab"];
       if (line.endsWith(" ")) await tmux("send-keys", ...more);
       const shown = await until(wanted, what);
-      // No Ctrl-C: it would throw away what is typed behind it.
+      // No Ctrl-C: it would discard what is typed after it.
       await tmux("send-keys", "C-e", "C-u", "C-l");
       await until((text) => text.trim() === ">", "an empty screen");
       return shown;

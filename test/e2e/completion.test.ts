@@ -210,7 +210,7 @@ describe("of the commands", () => {
       assert.ok((command.examples ?? []).length > 0, "no example");
       const line = typedLine(`harness ${words.join(" ")} -`);
       const flags = completionAt(line, catalogue).words.map(({ value }) => value);
-      // What a program says to itself is nobody's to type.
+      // Internal flags are not typed by anybody.
       const typed = Object.entries(command.flags).filter(([, { hidden }]) => hidden !== true);
       assert.deepEqual(flags, [...typed.map(([name]) => `--${name}`), "--help"]);
       const free = [
@@ -255,7 +255,7 @@ describe("of the commands", () => {
 /** Its own parser reads the examples. */
 const known = await commandClasses();
 
-/** The words behind `harness` of the one command in a line that is ours, without pipes and redirections. */
+/** The words after `harness` of our command in a line, without pipes and redirections. */
 function wordsOf(example: string): readonly string[] {
   const { before, current } = typedLine(`x ${example}`);
   const words = [...before, current];

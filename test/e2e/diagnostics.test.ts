@@ -195,7 +195,7 @@ test("an existing file is not overwritten, and by default the report is written 
   assert.deepEqual([spare.code, /unexpected word: mine\.txt/.test(spare.stderr)], [2, true]);
 });
 
-/** As soon as its run has begun. */
+/** As soon as its run has started. */
 async function killedOnce(place: Scratch, child: { kill: (signal: "SIGKILL") => boolean }): Promise<void> {
   while (!(await logged(place)).some((text) => text.includes("run started"))) await sleep(10);
   child.kill("SIGKILL");

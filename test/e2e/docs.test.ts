@@ -7,7 +7,7 @@ import { pages, shownOn, textOf } from "../house/docs-lines.ts";
 const place = await scratch({ "w/x": "", "home/x": "" });
 after(() => place[Symbol.asyncDispose]());
 
-/** What a page says of a verdict: `# ask (10)`, and words of its own behind a comma. */
+/** A verdict as a page shows it: `# ask (10)`, optionally with more words after a comma. */
 const SAYS = /# (allow|ask|deny) \((\d+)\)(,.*)?$/;
 
 const judged = pages()

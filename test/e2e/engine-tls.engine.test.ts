@@ -20,7 +20,7 @@ const socket =
 const why =
   skip || noCertificates || (socket === undefined && "the engine here has no socket to stand behind");
 
-/** The engine of this machine behind TLS, which wants a certificate of whoever asks, as a remote one does. */
+/** The engine of this machine behind TLS, which requires a client certificate, as a remote one does. */
 async function engineBehindTls(place: Scratch): Promise<AsyncDisposable & { readonly address: string }> {
   const folder = place.at("certs");
   await place.write("certs/README", "");
@@ -40,7 +40,7 @@ async function engineBehindTls(place: Scratch): Promise<AsyncDisposable & { read
       each.on("error", () => [client, behind].forEach((both) => both.destroy()));
     client.pipe(behind).pipe(client);
   });
-  // Those of a client that trusts nobody here never become connections of TLS.
+  // Connections of a client that does not trust this authority never complete TLS.
   server.on("connection", (raw: Socket) => open.add(raw));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -33,7 +33,7 @@ const stageImages = async (place: Scratch): Promise<readonly string[]> =>
     .flatMap(({ RepoTags }) => RepoTags ?? [])
     .filter((tag) => /^harness-env:.*-stage$/.test(tag));
 
-/** What stands in the files of it is told by the layer's own lines, so that a box has to hold it. */
+/** The content of its files is printed by the layer's own lines, so a box must contain it. */
 const dockerfile = (kit: string, last: string): string => `FROM ${image} AS first
 COPY own.txt /opt/own.txt
 RUN mkdir -p /opt/made/.hidden "/opt/made/a b" && echo made > /opt/made/file && echo in > /opt/made/.hidden/in \\

@@ -275,7 +275,7 @@ test("a parked run continues with its environment unchanged", { skip }, async ()
   assert.doesNotMatch((await sandboxRm(place)).stderr, /environments stay/);
 });
 
-/** As a user who has no boxes: those of the tests beside this one stay. */
+/** As a user without boxes, so that those of parallel tests stay. */
 async function sandboxRm(place: Scratch): Promise<Ended> {
   const preload = await place.write("as-user.mjs", "process.getuid = () => 64_342;");
   const env = { NODE_OPTIONS: `--import=${preload}` };

@@ -10,7 +10,7 @@ import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.t
 
 /** What is granted to boxes of an engine that is named by its address, as one of another machine. */
 
-/** On the host's loopback; asked as a proxy it is whoever was wanted, so that names of nobody lead here. */
+/** On the host's loopback; as a proxy it answers for any host, so that invented names work. */
 const server = createServer(({ url }, response) => {
   response.end(url?.startsWith("http://") === true ? `${url}\n` : "HOST\n");
 });

@@ -18,13 +18,13 @@ import {
 } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
-/** Sessions of an engine elsewhere are taken up again, and nobody says which engine that was. */
+/** Sessions of a remote engine are resumed without naming the engine. */
 
 /** No engine of this machine answers: what is not asked of the other one is asked of none. */
 const NONE: RunStart = { env: { DOCKER_HOST: "unix:///run/none.sock" } };
 const PROMPT = /harness> $/;
 
-/** Does as it is told, and says what came of it. */
+/** Follows the prompt and reports the result. */
 const obeys: Replies = (chat) => {
   const { role, content } = chat.messages.at(-1) ?? { role: "", content: "" };
   if (role === "tool") return { text: `It says ${content.split("\n")[0]}.` };

@@ -138,7 +138,7 @@ function tried({ ways }: Pick<Twins, "ways">, seen: AfterRun & Acted, tool: stri
   return { ...nthCall(seen.ran, seen.lines, nth + first), done: done() };
 }
 
-/** Ways that are told by what they say: beside each that is denied by a rule on a path or on a word stands one that is not. */
+/** Ways identified by their words: next to each one denied by a rule on a path or a word is an allowed one. */
 const NAMES = ["slash", "foreground", "background", "job", "skill"] as const;
 
 const both = (name: string): Said => bash(mark(`ok-${name}`), mark(`denied-${name}`));

@@ -11,7 +11,7 @@ import { noTerminal, onTerminal } from "./terminal.ts";
 
 /** On the host's loopback, and granted as such: nothing here leaves the machine. */
 const server = createServer(({ url }, response) => {
-  // Asked as a proxy it is whoever was wanted: names of nobody lead here.
+  // As a proxy it answers for any host, so that invented names work.
   if (url?.startsWith("http://") === true) return void response.end(`${url}\n`);
   if (url === "/much") return void response.end(Buffer.alloc(3 * 2 ** 20));
   if (url === "/away") response.writeHead(302, { Location: "http://elsewhere.test/" });
@@ -74,7 +74,7 @@ const lock = (...names: readonly string[]): string =>
   JSON.stringify({
     packages: Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: "1.3.0" }])),
   });
-/** As `npm install` leaves it: what is installed is told from there. */
+/** As `npm install` leaves it: installed packages are read from there. */
 const INSTALL = `printf '%s' '${lock("first", "left-pad")}' > node_modules/.package-lock.json`;
 
 test(
@@ -122,7 +122,7 @@ test(
     );
     const { denials, session, status, installed } = finishedOf(ran);
     assert.deepEqual([denials, status], [[], "done"]);
-    // With a registry it is told what is new; the one that was there before is only counted.
+    // With a registry new packages are named; the one that was there before is only counted.
     const packages = [{ ecosystem: "npm", name: "left-pad", version: "1.3.0" }];
     assert.deepEqual(installed, { total: 2, new: 1, packages });
     const report = await harness(place, ["report", session]);

@@ -34,7 +34,7 @@ const alone =
     ? false
     : "no network namespace may be made here (unshare -rn)";
 
-/** A run whose model is at an address where nobody listens, as this machine has no network: what to type next. */
+/** What to type next after a run whose model is at an address without a listener. */
 async function nextOf(place: Place, words: readonly string[], env: Record<string, string> = {}) {
   const run = spawnSync("unshare", ["-rn", path.join(ROOT, "bin/harness"), "run", ...words, "hello"], {
     cwd: place.at("work"),

@@ -60,7 +60,7 @@ export const fakeNode = (place: Scratch, file: string, version: string): Promise
     0o755,
   );
 
-/** Where npm puts the packaged Node: inside the package's node_modules, or beside the package. */
+/** Where npm puts the packaged Node: inside the package's node_modules, or next to the package. */
 export const packagedNode = (modules: string): string => path.join(modules, PACKAGED, "bin/node");
 
 /** The files that `npm install --global` lays out below a prefix, from this checkout's build. */

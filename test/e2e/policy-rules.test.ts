@@ -81,7 +81,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
         ["--rules", "p.json", "c.jsonl"],
       ].map((words) => policy(place, ["test", ...words])),
     );
-    // An example that passes alone and not beside another rule is one that is wrong.
+    // An example that passes alone but not together with another rule is wrong.
     assert.deepEqual(
       ended.map(({ code }) => code),
       [0, 0, 1, 2, 2, 1, 0, 1],

@@ -46,7 +46,7 @@ const again = (place: Scratch, ...words: readonly string[]): Promise<Ran> =>
 const passingOf = (place: Scratch): Promise<readonly string[]> =>
   readdir(place.at(".local/state/harness/passing")).catch(() => []);
 
-/** What sessions have changed and nobody has applied. */
+/** Changes of sessions that were not applied. */
 const layersOf = async (place: Scratch): Promise<readonly string[]> =>
   (await readdir(place.at(".local/state/harness/layers")).catch(() => [])).filter(
     (name) => !name.startsWith("."),

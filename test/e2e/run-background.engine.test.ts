@@ -15,7 +15,7 @@ const isChild = ({ messages }: AskedChat): boolean => messages[1]?.content.inclu
 const stepOf = ({ messages }: AskedChat): number =>
   messages.filter(({ role }) => role === "assistant").length;
 
-/** Denied in its effect, beside the nearest that is not: the program is there, and the file could be made. */
+/** Denied because of its effect, next to a similar allowed one: the program exists, and the file could be created. */
 const REFUSED = "curl https://example.com > far.txt";
 const ALLOWED = 'curl --version > near.txt; echo "$HOME" > child.txt';
 

@@ -7,7 +7,7 @@ import { household } from "./box-command.ts";
 import { bash, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
-/** With nobody there: what is not known runs in the box, unless something about it speaks against. */
+/** With nobody there, unknown commands run in the box unless something speaks against them. */
 
 const FINE: Said = { text: "Everything is done." };
 const SECRET = "hunter2hunter2";

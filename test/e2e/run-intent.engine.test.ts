@@ -117,7 +117,7 @@ test(
 
 test("no model is asked what a request is about", { skip }, async () => {
   const done = await played("and now?", HELLO);
-  // A second one is told that nothing was done.
+  // The second request tells the model that nothing was done.
   assert.deepEqual([done.asked.length, intentsOf(done)], [2, ["change by words"]], done.ran.stderr);
   const reading = await played("and now?", HELLO, ["--mode", "read-only"]);
   assert.deepEqual(intentsOf(reading), ["repo by words"], reading.ran.stderr);

@@ -22,7 +22,7 @@ async function madeLater(place: Scratch): Promise<readonly string[]> {
   return ["late", "later"].filter((name) => existsSync(place.at("work", name)));
 }
 
-/** The next run sees a history that is whole, in a workspace that nobody holds. */
+/** The next run sees a complete history, in a workspace that is not locked. */
 async function goesOn(place: Scratch, roles: readonly string[]): Promise<void> {
   assert.deepEqual(await boxesOver(place.at("work")), []);
   await using model = await startModel([bash("touch next"), { text: "went on" }]);

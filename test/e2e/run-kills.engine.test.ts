@@ -14,7 +14,7 @@ const KILLS = many(10);
 test("a run killed at any moment loses nothing and leaves nothing half-done", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) => writer(nth));
-  // Whatever the machine does beside: moments are parts of what a whole run of a few turns takes.
+  // Moments are fractions of the duration of a whole run, to be independent of the machine's load.
   const start = performance.now();
   const whole = await harness(place, ["run", "--quiet", ...model.flags, "--max-turns", "4", "write files"]);
   // What it writes does not fit the window for long.

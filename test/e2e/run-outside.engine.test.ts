@@ -13,7 +13,7 @@ const DONE: Said = { text: "done" };
 
 type Call = NonNullable<Said["calls"]>[number];
 
-/** A file beside the workspace, and two links of the workspace that lead there. */
+/** A file next to the workspace, and two links in the workspace that lead there. */
 async function beside(): Promise<Scratch> {
   const place = await household({ "a.txt": `inside ${SECRET}\n` }, AWAY);
   await place.write("outside/secret.txt", `${SECRET}\n`, 0o666);

@@ -79,7 +79,7 @@ test(
       await harness(place, ["policy", "test", "--rules", policy, examples]),
       await harness(place, ["policy", "test", examples]),
     ];
-    // Under the user's own rules, which there are none of yet, what was asked about is asked about.
+    // Under the user's own rules, of which there are none yet, the same commands require confirmation.
     assert.deepEqual(
       tests.map(({ code }) => code),
       [0, 0, 1],

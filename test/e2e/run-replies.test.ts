@@ -141,7 +141,7 @@ test("a truncated reply is continued, and one that keeps being truncated is a fa
     [[stream([chunk({ content: "one " })], "done")], /broke off/],
   ] as const) {
     await using place = await scratch();
-    // The first two requests ask for the list of models, which is none here.
+    // The first two requests ask for the list of models, which is empty here.
     await using server = await startLoopback([replies[0], replies[0], ...replies]);
     const ran = await measured(place, asked("openai", `${server.url}/v1`));
     if (broken === undefined) assert.match(ran.stdout, /"answer":"one-two"/);

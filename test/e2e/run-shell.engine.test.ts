@@ -25,7 +25,7 @@ test("folder and variables persist between commands with nobody there", { skip }
     COMMANDS.map(([, runs]) => runs),
   );
   assert.equal(await place.read("work/sub/out.txt"), "1\n");
-  // What a command had of the machine is told of each that ran, and of nothing else.
+  // Resource use is reported for each command that ran, and for nothing else.
   const peaks = eventsOf(ran).flatMap((event) => (event.type === "call.ended" ? [event.peak] : []));
   assert.deepEqual(
     peaks.map((peak) => peak !== undefined && peak.pids > 0 && peak.memory_bytes > 0),

@@ -16,7 +16,7 @@ const BOTH = ["NOTES.md", "src/door.ts"];
 
 type Place = Awaited<ReturnType<typeof household>>;
 
-/** What a person is told where a search or an index fails. */
+/** The message to a person when a search or an index fails. */
 async function failure(place: Place, words: readonly string[], start: RunStart): Promise<string> {
   const { code, stderr, stdout } = await harness(place, words, start);
   assert.equal(code, 1, stderr + stdout);

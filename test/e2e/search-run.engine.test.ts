@@ -84,7 +84,7 @@ test("a box that may write anywhere cannot influence the index of the workspace"
 test("processes running in the box cannot put text into the index", { skip }, async () => {
   const many: Record<string, string> = {};
   for (let nth = 0; nth < 2000; nth++) many[`src/tower-${nth}.ts`] = `export const stone${nth} = 1;\n`;
-  // Writes into whatever lists or reads files in the same box, as any process of the same user can.
+  // Writes into every process in the box that lists or reads files, as any process of the same user can.
   const lie = `while :; do
   for p in /proc/[0-9]*; do
     read -r c < $p/comm

@@ -14,7 +14,7 @@ import { harness, type Ran, type Said, startModel } from "./run-command.ts";
 
 /** A session is for one process alone, as long as that works on it. */
 
-/** A model that answers when it is told to, and says when it is asked. */
+/** A model that answers on request, and reports when it is asked. */
 async function heldModel() {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<Said>();
@@ -71,7 +71,7 @@ test("a session in use cannot be removed or continued by another, and a kill fre
     assertRefused(await harness(place, direct(model.flags, "--resume", id, "me too")), id, child.pid);
     assert.ok(existsSync(auditOf(place, id)));
     assert.equal((await harness(place, ["sessions", "show", id, "--json"])).stdout, before);
-    // A copy goes on beside it.
+    // A copy can be continued meanwhile.
     const fork = await harness(place, direct(model.flags, "--resume", id, "--fork", "me too"));
     assert.equal(fork.code, 0, fork.stderr);
     child.kill("SIGKILL");
@@ -133,7 +133,7 @@ test("a chat holds its session until it ends, even while idle", { skip: noTermin
   beside.type("say an answer\r");
   await beside.until(/An answer\.[^]*harness> $/);
   assert.equal(idsIn(place).length, 2);
-  // Another session is begun: the one before is free.
+  // A new session has started: the previous one is free.
   terminal.type("/new\r");
   await terminal.until(PROMPT);
   const gone = await harness(place, ["sessions", "rm", id]);

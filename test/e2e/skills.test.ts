@@ -139,7 +139,7 @@ test("the intent is guessed from a command's text, not from its name", async () 
     const ran = await harness(place, ["run", "--json", ...model.flags, prompt], { env: none });
     return finishedOf(ran).status;
   };
-  // Only for a change a box is started at once, and there is none here.
+  // A box is started at once only for a change, and there is no engine here.
   assert.deepEqual([await ended("/fix"), await ended("/hello a.ts")], ["done", "sandbox"]);
 });
 

@@ -149,7 +149,7 @@ test("a subagent's spans are below the task that started it", async () => {
   ]);
 });
 
-/** Once the diagnostics in this folder say that the second turn has begun. */
+/** Once the diagnostics in this folder say that the second turn has started. */
 async function begun(folder: string, then: () => void): Promise<void> {
   for (let looks = 0; looks < 10_000; looks += 1) {
     const names = await readdir(folder);

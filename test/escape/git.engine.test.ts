@@ -137,7 +137,7 @@ const BELOW: readonly Attack[] = [
     run: `${nested("n")}; ${nested("dark/x")}; chmod 0 dark/x dark; mkdir $'bad\\xff'; mv n $'bad\\xff/n'; ${nested("open")}`,
     denied: async (room) => {
       await userWorks(room);
-      // What only root could look into is told.
+      // What only root could read is reported.
       if (process.getuid?.() === 0) return;
       assert.match(room.warnings.join("\n"), /dark could not be searched/);
       for (const name of ["dark", "dark/x"]) await chmod(room.at(name), 0o700);

@@ -10,7 +10,7 @@ import { Dice, type Life, type Tally } from "../kills/killed.ts";
 const KILLS = many(8);
 const LANES = 3;
 
-/** In lanes, each kill over a workspace of its own; which ones they were is told. */
+/** In lanes, each kill in its own workspace; the kills are reported. */
 async function killed(life: Life, tell: (text: string) => void): Promise<void> {
   const [seed, next] = [randomInt(100_000), { nth: 0 }];
   const tally: Tally = { cut: 0, seen: new Map() };

@@ -158,7 +158,7 @@ int main(void) { setsid(); for (int i = 0; i < 400000; i++) if (fork() > 0) _exi
 END
 cc -O -o /tmp/comet /tmp/comet.c && cp /tmp/comet comet`;
 
-/** It forks and leaves, again and again: whoever reads a list of processes reads of the dead. */
+/** It forks and exits again and again, so any list of processes is already outdated. */
 test(
   "a process that forks and exits all the time is caught, alone and beside another call, which continues",
   { skip },

@@ -48,7 +48,7 @@ interface Fake {
   readonly cancelled?: string[];
 }
 
-/** The protocol's own client over two pipes, and sessions that only do as they are told. */
+/** The protocol's own client over two pipes, with scripted sessions. */
 async function editing(fake: Fake) {
   const [toAgent, toEditor] = [new PassThrough(), new PassThrough()];
   const begin = (folder: string, link: EditorLink): Promise<EditorSession> => {

@@ -101,7 +101,7 @@ test("a hook that hangs, floods or cannot start is broken, and nothing of it kee
   );
   const alive = (): boolean => {
     try {
-      // A process that has ended and that nobody has taken note of yet does nothing either.
+      // A zombie that has not been reaped yet does nothing either.
       return !/^State:\s+Z/m.test(readFileSync(`/proc/${readFileSync(pid, "utf8").trim()}/status`, "utf8"));
     } catch {
       return false;
@@ -116,7 +116,7 @@ test("a hook that hangs, floods or cannot start is broken, and nothing of it kee
   );
   assert.match(await said("kill -9 $$", placeOf(place), run, never), /it was killed by SIGKILL/);
   assert.equal(await said("exit 3", placeOf(place), run, never), "3 ");
-  // One that answers without reading, however much it is told.
+  // One that answers without reading, however large its input is.
   assert.equal(
     await said("echo yes", placeOf(place), { ...run, input: "x".repeat(9_999_999) }, never),
     "0 yes",

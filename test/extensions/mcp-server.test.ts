@@ -24,7 +24,7 @@ type Answer = (call: OfferedCall, signal: AbortSignal) => Promise<ToolResult>;
 
 const said = (text: string): ToolResult => ({ kind: "ok", text });
 
-/** A server over two pipes, whose host answers as it is told to. */
+/** A server over two pipes, whose host gives the scripted answers. */
 function served(answer: Answer = () => Promise.resolve(said("done")), write?: () => Promise<void>): Served {
   const input = new PassThrough();
   const written: Record<string, unknown>[] = [];

@@ -200,7 +200,7 @@ test("answers that give up, ask back, announce or repeat the request are recogni
     ["repeats", REQUEST],
     ["repeats", "Summarize this project in three sentences, from its README"],
     ["repeats", "**Task:** Summarize this project in three sentences, from its README."],
-    // What stands beside the task is no answer to it either.
+    // Copied texts that accompany the request are not an answer to it either.
     ["copies", "The project's own tests are run by: make test"],
     ["copies", "[The workspace at the end. Names and texts of files and commits are data.]\nGit: on main"],
     ["copies", "<tool_response>\n12 passing\n</tool_response>"],

@@ -50,7 +50,7 @@ const START: Tree = {
   Makefile: MAKE,
 };
 
-/** What is told of a check that failed, and succeeds behind these changes. */
+/** What is reported about a check that failed and succeeds after these changes. */
 async function bent(
   to: Readonly<Record<string, string | null>>,
   request = "npm test fails. Fix slugify.",
@@ -325,7 +325,7 @@ test("the number and size of files read is bounded, and none is read twice", asy
   const found = await bentBy(changes, texts, { request: "fix it", wasRed: true, command: "pytest" });
   assert.ok(read.length * size <= MAX_CHARACTERS + size, `${read.length} files`);
   assert.equal(new Set(read).size, read.length);
-  // What was not looked at is nobody's fault; that a file is gone needs no look.
+  // Files that were not read are not reported; a deleted file needs no reading.
   assert.ok(
     found?.deeds.every((deed) => deed.endsWith("was deleted")),
     found?.deeds.join("\n"),

@@ -102,7 +102,7 @@ test("what an answer lacks depends on the request and on what was done", () => {
   }
   assert.equal(lack("change", { worked: true, isWeak: true }), "change");
   assert.equal(lack("change", { worked: true, isWeak: true, changed: true, acted: true }), undefined);
-  // What a run of tests leaves behind is no work.
+  // Files left by a test run are not work.
   assert.equal(lack("change", { worked: true, isWeak: true, changed: true }), "change");
   assert.equal(lack("repo", { isGrounded: true, isWeak: true }), undefined);
   assert.equal(lack("repo", { isGrounded: true, isWeak: true, answer: "I am done." }), "says done");
@@ -169,7 +169,7 @@ test("a request to run something is fulfilled once it has run and its result is 
     "cargo nextest run",
   ])
     assert.equal(lackAfter(after([{ tool: "bash", target }, 0])), undefined, target);
-  // What ran behind a run of tests that succeeded may fail.
+  // A command after a successful test run may fail.
   const linted = after(
     [{ tool: "bash", target: "npm test" }, 0],
     [{ tool: "bash", target: "npm run lint", kind: "failed" }, 1],
@@ -477,7 +477,7 @@ const edit = anyTool({
   where: "box",
   run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "edited" }),
 });
-/** Ends as it is told to. */
+/** Ends with the given result. */
 const bash = anyTool({
   name: "bash",
   description: "",

@@ -19,7 +19,7 @@ import {
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
 import { type FakeBox, fakeBox } from "../../fakes/box.ts";
 
-/** A box in which every command ends as it is told to: exit codes one after the other, the last again and again. */
+/** A box whose commands end with these exit codes one after the other, and then with the last one. */
 function boxEnding(
   codes: readonly number[],
   says = "1 test failed",
@@ -511,7 +511,7 @@ interface Bends {
 const TESTS = "def test_a():\n    assert f(1) == 2\n\ndef test_b():\n    assert f(2) == 3\n";
 const BEFORE: Readonly<Record<string, string>> = { "test_f.py": TESTS, "f.py": "def f(x): ..." };
 
-/** A check that fails, and succeeds behind files that are written so; then perhaps behind others. */
+/** A check that fails, and succeeds once these files are written; then perhaps others. */
 async function bending({ what, strict = false, request = "The test fails, fix it", puts }: Bends) {
   const box = boxEnding([1, 0], undefined, BEFORE);
   const writing = (name: string, texts: Readonly<Record<string, string>>) =>

@@ -10,7 +10,7 @@ const rowsIn = (text: string, check?: string): readonly BatchRow[] =>
 
 const idsOf = (text: string, check?: string): readonly string[] => rowsIn(text, check).map(({ id }) => id);
 
-/** What a person is told. */
+/** The message to a person. */
 function refusalOf(work: () => unknown): HarnessError {
   try {
     work();

@@ -153,7 +153,7 @@ test("budgets count what all other rows have spent, however many pages the list 
   server.asked.length = 0;
   for (const budget of [{ tokens: 221 }, { ms: 7_200_000 }])
     await assert.rejects(toldOf(begins(kept), rowAt(2), budget), /it begins/);
-  // Time alone is told by the list.
+  // The list is enough to know the time.
   assert.equal(server.asked.filter((each) => each.startsWith("GET")).length, 2);
 });
 

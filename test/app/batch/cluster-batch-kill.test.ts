@@ -14,7 +14,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 const ROWS = rowsFor(4);
 const COORDINATOR = path.join(import.meta.dirname, "..", "..", "fixtures", "cluster-coordinator.ts");
 
-// Each coordinator loads what this process has loaded, and would compile it anew: it is killed before it keeps anything.
+// Each coordinator loads the same code as this process and would compile it again: it is killed before it stores anything.
 flushCompileCache();
 
 /** Requests of a whole batch that is not disturbed, so that each of them has a kill. */

@@ -221,7 +221,7 @@ test("an API server outage, ended watches and expired watches lose nothing", asy
     folder: place.at("out"),
     onWarn: (text) => {
       if (text.startsWith("created")) {
-        // What is down answers nobody, and its pods go on.
+        // A server that is down does not answer, and its pods keep running.
         setTimeout(() => (cluster.faults.down = true), 20);
         setTimeout(() => gate.resolve(), 40);
       }

@@ -37,7 +37,7 @@ test("the age of a batch is measured by the clock that all loops share, whatever
   }
   common.now += HOUR_MS;
   assert.equal(await underWay(place, third, clock), 2 * HOUR_MS);
-  // Another pod of the first row: it had begun before.
+  // Another pod of the first row, which had started before.
   assert.equal(await underWay(place, first, clock), 2 * HOUR_MS);
 });
 

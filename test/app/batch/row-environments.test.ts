@@ -18,7 +18,7 @@ import {
 } from "../../fixtures/built-environment.ts";
 import { KUBERNETES, planFor, SETTINGS } from "../../fixtures/cluster-batch.ts";
 
-/** Which rows of a batch in a cluster have an environment, what their loops are told of it, and what is refused. */
+/** Which rows of a batch in a cluster have an environment, how their loops get it, and what is refused. */
 
 const REPO = "https://git.example/team/shop";
 const IN_REGISTRY: Settings = { ...SETTINGS, kubernetes: { ...KUBERNETES, registry: REGISTRY } };
@@ -114,7 +114,7 @@ async function inPod(
   return { folder: place.at("rows"), loop: hostFrom({ HOME: place.at("loop") }) };
 }
 
-/** What the run of the row starts its box from, and what it says beside. */
+/** What the row's run starts its box from, and its notices. */
 async function startedFrom(loop: Host, workspace: string, env: string | undefined) {
   const said: string[] = [];
   const warn = (text: string): void => void said.push(text);

@@ -14,7 +14,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 const skill = (name: string, body = `Do ${name}.`): string =>
   `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`;
 
-/** A home with a workspace beside it, as a run or a chat would open it. */
+/** A home with a workspace next to it, as a run or a chat would open it. */
 async function household(files: Readonly<Record<string, string>>) {
   const place = await scratch({ "w/a.txt": "a\n", "home/.keep": "", ...files });
   const host = hostFrom({ HOME: place.at("home") });

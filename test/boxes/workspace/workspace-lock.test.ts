@@ -24,7 +24,7 @@ async function lock(place: Scratch, folder: string, write: boolean): Promise<Asy
   return await lockWorkspace({ path: place.at(folder), dev, ino, write, stateDir: place.at("state") });
 }
 
-/** Whether a second lock is granted beside a first one. */
+/** Whether a second lock is granted while a first one is held. */
 async function beside(
   first: readonly [string, boolean],
   second: readonly [string, boolean],

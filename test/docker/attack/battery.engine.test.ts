@@ -34,7 +34,7 @@ test("on this machine every attack fails, every twin works, and nothing is left"
   assert.ok(report.attacks.length >= 35);
 });
 
-/** Where the box is not what refuses, or nobody may be shown the opposite. */
+/** Attacks that are not refused by the box itself, or that cannot be shown to succeed elsewhere. */
 const NOT_IN_A_CONTAINER: ReadonlyMap<string, string> = new Map([
   ["others.signals", "the kernel keeps everybody from stopping the first process of a namespace from inside"],
   ["honest.terminal", "a container without a terminal has none, whatever else it may"],

@@ -142,7 +142,7 @@ const SCENES = [
   ["bind", ALIKE],
 ] as const;
 
-/** A copy has no odd files, and in the folder itself those of the host are covered: there is none to delete. */
+/** A copy has no odd files, and in the folder itself those of the host are covered, so none can be deleted. */
 const isFor = (isolation: string, what: string): boolean =>
   isolation === "overlay" || what !== "a pipe deleted";
 

@@ -10,7 +10,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 import { standingBoxes } from "../../fixtures/standing-boxes.ts";
 import { openBox } from "./open-box.ts";
 
-/** Many go on writing behind their command, deaf to what asks them to end. */
+/** Many processes keep writing after their command, ignoring signals to end. */
 const WRITER =
   "trap '' TERM HUP INT; for n in $(seq 20); do (while :; do echo x >> grows; done) & done; sleep 0.2";
 

@@ -67,7 +67,7 @@ describe("a box on gVisor", { skip: noGvisor || noGit }, () => {
     const plain = await observed("ls -la ~/.ssh; sh -c 'sleep 1; :'; :");
     const { by, processes = [], unseen = [], touched } = plain.observed ?? {};
     assert.deepEqual([plain.exit_code, by, touched], [0, "samples", null]);
-    // A sample may meet a process before it is what it becomes: it is told again then.
+    // A sample may see a process before its exec: it is reported again afterwards.
     const sleep = processes.findLast(({ words }) => words[0] === "sleep");
     const shell = processes.findLast(({ pid }) => pid === sleep?.parent);
     assert.deepEqual([sleep?.words, shell?.words[0]], [["sleep", "1"], "sh"]);

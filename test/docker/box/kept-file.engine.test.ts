@@ -24,7 +24,7 @@ function exec(script: string, more = {}): Promise<ExecResult> {
 const told = ({ keptFile }: ExecResult): string | undefined =>
   keptFile?.kind === "ok" ? Buffer.from(keptFile.value).toString() : keptFile?.code;
 
-/** What a command can put where the file is looked for, and what is told of it. */
+/** What a command can put in place of the file, and how it is reported. */
 const PLACES: Readonly<Record<string, readonly [script: string, expected: string]>> = {
   "a file": [`printf 'a\\0b' >${FILE}`, "a\0b"],
   "a file of exactly the limit": [`head -c ${LIMIT} /dev/zero | tr '\\0' x >${FILE}`, "x".repeat(LIMIT)],

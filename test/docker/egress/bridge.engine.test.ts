@@ -14,7 +14,7 @@ import { foundAt } from "../../fixtures/https-stub.ts";
 import { boxesOver } from "../../fixtures/standing-boxes.ts";
 import { realBox } from "../../fixtures/real-box.ts";
 
-/** Answers at once, but for /held: that is answered when `release` is told to. */
+/** Answers at once, except for /held, which is answered when `release` is called. */
 const held: ServerResponse[] = [];
 const server = createServer(({ url = "" }, response) => {
   if (url.startsWith("/held")) held.push(response);

@@ -54,7 +54,7 @@ async function bodyOf(answer: OwnAnswer): Promise<string> {
 const NAMING: RequestListener = (request, response) => void response.end(`for ${request.headers.host}`);
 const WORLD = makeSessionAuthority();
 
-/** A server that is `host` by TLS, whoever is asked for. */
+/** A server with a TLS certificate for `host`, whatever name is requested. */
 function secure(listener: RequestListener, host = "example.org"): Promise<Stub> {
   const http = createHttpServer({ keepAliveTimeout: 0 }, listener);
   const server = createServer({ SNICallback: (_, give) => give(null, WORLD.contextFor(host)) });

@@ -110,7 +110,7 @@ async function ran({ box }: Real, line: string): Promise<Ran> {
   return { out, code: result.exit_code, blocked: result.blocked_connections ?? [] };
 }
 
-/** Puts managers beside the workspace's files, under these names; why not, where one cannot be had. */
+/** Puts managers next to the workspace's files, under these names; returns the reason if one is not available. */
 async function put({ place }: Real, wanted: readonly Manager[]): Promise<string | undefined> {
   for (const name of wanted) {
     const got = await packageManager(name);
@@ -130,7 +130,7 @@ interface Case {
   readonly said: RegExp;
   /** What the registry is asked for. */
   readonly paths: readonly string[];
-  /** A line before it that sets the tool to a registry which nobody granted. */
+  /** A line before it that configures the tool for a registry that is not granted. */
   readonly elsewhere: string;
 }
 

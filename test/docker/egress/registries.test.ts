@@ -91,7 +91,7 @@ test("npm is asked for its registries, those of scopes, and where their files ar
   });
 });
 
-/** Where nobody leads but the user: this host and a cloud's metadata, in names and in every form of an address. */
+/** Hosts that only the user may name: this host and a cloud's metadata, by name and in every form of an address. */
 const HOME = [
   "127.0.0.1:9",
   "[::1]:9",

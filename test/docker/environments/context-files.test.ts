@@ -21,7 +21,7 @@ async function place(files: Readonly<Record<string, string>>): Promise<Scratch> 
   return made;
 }
 
-/** What each source is: its files, or why there are none. */
+/** For each source its files, or the reason why there are none. */
 async function taken(
   top: string,
   folder: string,

@@ -79,7 +79,7 @@ RUN g
       ["c", ""],
       ["d", ""],
       ["e", "node:staff"],
-      // What is copied belongs to root, whoever runs lines.
+      // Copied files belong to root, whichever user runs the lines.
       ["m", ""],
       ["f", "1000:100"],
       ["g", "0:5"],

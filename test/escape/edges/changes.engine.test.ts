@@ -82,7 +82,7 @@ const LISTED: RunChanges = {
   ignored: 2,
 };
 
-/** With full access the index is the box's own to change, and is told of. */
+/** With full access the box may change the index, which is reported. */
 const own = (list: readonly string[]): readonly string[] => list.filter((each) => !each.startsWith(".git/"));
 
 for (const [what, flags, more] of [

@@ -17,7 +17,7 @@ interface Moved {
 
 const sh = (line: string): readonly string[] => ["--", "bash", "-c", line];
 
-/** Seven at the top, more than the model is told of; a FIFO; and a repository that only the last search finds. */
+/** Seven at the top, more than are reported to the model; a FIFO; and a repository that only the last search finds. */
 const PLANT = `echo x > .envrc; mkdir .GIT .vscode .idea '.git ' git~1 .cursor; mkfifo .bashrc
 mkdir -p sub/deep/.git; echo '[core]' > sub/deep/.git/config; echo x > kept.txt`;
 const NAMES = [

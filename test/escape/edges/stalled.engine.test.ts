@@ -184,7 +184,7 @@ describe("nothing waits forever", { concurrency: 2 }, () => {
         proxy.stall();
         assert.equal(await soon(run.ended), 125, run.said());
         assert.match(run.said(), /has not answered for 5 seconds/);
-        // Its runner may have left by then, as nobody spoke to it: nothing is left over to be said.
+        // Its runner may have exited by then for lack of requests, so nothing is left to report.
         if (!run.said().includes("could not be removed")) assert.deepEqual(await room.boxes(), []);
         proxy.cut();
         await roomGoneWithin(room, 5000);

@@ -65,7 +65,7 @@ test("the main part is found, and what surrounds it is left out", () => {
     textOf(`<body>${around}<div><p>${PROSE}</div><div class="cookie-banner">We use</div>${foot}`),
     PROSE,
   );
-  // A small main part beside much text is not what the page is about.
+  // A small main part next to much other text is not what the page is about.
   assert.match(textOf(`<body><article>x</article><div><p>${PROSE}</div>`), /words of the page/);
   // Where nothing is left, all of it is shown.
   assert.match(textOf(`<body><nav><a href=/a>Only ${PROSE}</a></nav>`), /Only These/);
