@@ -156,7 +156,7 @@ test("a grant given with a yes is in place before the call, and a grant for that
   for (const term of ["session", "always"] as const)
     assert.deepEqual(await playing(term), { ran: [command], kinds: ["ok"], steps: before });
   const failed = { ran: [], kinds: ["failed"], steps: ["asked: x.example"] };
-  assert.deepEqual(await playing("call", true), failed, "it is not run without");
+  assert.deepEqual(await playing("call", true), failed, "it does not run without the grant");
 });
 
 test("checkpoints are taken around calls that may write, and around no others", async () => {
@@ -164,12 +164,12 @@ test("checkpoints are taken around calls that may write, and around no others", 
   const checkpoints: Checkpoints = {
     prepare: () => undefined,
     around: ({ call }, doing, signal) => {
-      assert.ok(signal instanceof AbortSignal, "who cancels the run waits for no look at the workspace");
+      assert.ok(signal instanceof AbortSignal, "cancelling does not wait for a look at the workspace");
       kept.push(call);
       return doing();
     },
-    unchanged: () => assert.fail("nobody asks"),
-    before: () => assert.fail("nobody asks"),
+    unchanged: () => assert.fail("not called"),
+    before: () => assert.fail("not called"),
   };
   const { ran } = await played(["true 1", "touch a", "rm -rf /"], { checkpoints });
   assert.deepEqual([ran, kept], [["true 1", "touch a"], ["c1.1"]]);

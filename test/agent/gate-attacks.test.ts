@@ -48,7 +48,7 @@ test("changing the tool list after the reply does not affect its calls: what was
     tools,
   });
   await runLoop(agent, signal);
-  assert.deepEqual(ran, [], "as it was read it is done by a program of the host, which nobody allowed");
+  assert.deepEqual(ran, [], "as it was read, a program on the host would run, which was not allowed");
   const decided = agent.events.filter((event) => event.type === "call.decided");
   assert.deepEqual(
     decided.map(({ judged, runs }) => [judged?.program, runs]),
@@ -74,7 +74,7 @@ test("not even the tool itself can change arguments after the verdict", async ()
   assert.match(agent.history.messages.map(({ text }) => text).join("\n"), /change failed: /);
 });
 
-const none = (): never => assert.fail("it was begun");
+const none = (): never => assert.fail("it was started");
 
 test("a subagent cannot choose its own mode, rules or tools", () => {
   const subagents = { run: none, begin: none, look: none };

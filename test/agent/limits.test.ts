@@ -291,7 +291,7 @@ test("results of parallel calls may arrive in any order", () => {
   assert.deepEqual(
     [A, B].map((each) => word(guard.check(each, 3))),
     ["run", "run"],
-    "the first of them still runs beside the second",
+    "the first one still runs with the second",
   );
 });
 

@@ -104,7 +104,7 @@ const blocksOf = (text: string): readonly string[] => {
 
 test("everything counts as seen when every file has been shown", () => {
   const next = new NextReply();
-  assert.equal(next.seesAll, false, "nobody knows what there is");
+  assert.equal(next.seesAll, false, "the files are unknown");
   next.files(["a", "b"], [{ path: "a", text: "1\tone\n[1 line]" }]);
   assert.equal(next.seesAll, false);
   next.shown("b", "1\ttwo\n[1 line]");
@@ -161,7 +161,7 @@ test("after an edit, a small model is shown the file as it is now", () => {
     /^a: 1 place changed\n\[a \[harness\] b as it is now\./,
   );
   assert.equal(told(true, { text: `1\tone\n2\t${"x".repeat(5000)}` }), result.text, "too long");
-  assert.equal(told(true, { text: "1\tone\n2\tone" }), result.text, "nobody knows which one was meant");
+  assert.equal(told(true, { text: "1\tone\n2\tone" }), result.text, "it is unknown which one was meant");
 });
 
 test("a model that is not small gets only the paths", () => {
@@ -264,7 +264,7 @@ test("a small model overwrites blindly when it reads the file in the same reply,
   next.simple();
   assert.equal(next.isBlind(write("a")), true);
   assert.equal(next.isBlind(write("b")), false);
-  assert.equal(next.isBlind({ ...write("a"), name: "edit_file" }), false, "it says what it replaces");
+  assert.equal(next.isBlind({ ...write("a"), name: "edit_file" }), false, "it names what it replaces");
   next.take(TOOLS);
   assert.equal(next.isBlind(write("a")), false, "it has seen it");
   next.shown("c", "1\tc\n[1 line]");

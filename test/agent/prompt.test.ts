@@ -329,7 +329,7 @@ test("descriptions and the whole list are bounded, and what has no room is named
   );
   const { text, left } = renderSkills([...theirs, one("mine", "Mine.")]);
   assert.ok(Buffer.byteLength(text) <= 8300, String(Buffer.byteLength(text)));
-  assert.ok(text.includes('- mine: "Mine."'), "a project pushes none of the user's out");
+  assert.ok(text.includes('- mine: "Mine."'), "a project displaces none of the user's");
   assert.match(text, /Further ones, to be called by their names: theirs-/);
   assert.ok(left.length > 300 && left.length < 500);
   assert.equal(new Set(left).size, left.length);

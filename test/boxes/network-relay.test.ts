@@ -101,7 +101,7 @@ test("a box without grants has no relay until something is granted", async () =>
   const again = network.grant([GRANT]);
   await step();
   await again;
-  assert.deepEqual(written().slice(2), ["/run/harness/ca.pem"], "only what is another one is written again");
+  assert.deepEqual(written().slice(2), ["/run/harness/ca.pem"], "only the changed file is written again");
   assert.equal(starts().length, 1);
   network.leave();
 });
@@ -123,7 +123,7 @@ test("an invalid frame ends the relay for good: it is reported once, to the next
   assert.equal(said.length, 1);
   assert.match(said[0] ?? "", RUBBISH);
   await assert.rejects(network.grant([GRANT]), isNoWay(RUBBISH));
-  assert.equal(state.taken, 1, "what could not be had is not granted");
+  assert.equal(state.taken, 1, "what failed is not granted");
   assert.deepEqual(
     network.connections().map(({ verdict, rule, reason }) => [verdict, rule, RUBBISH.test(reason)]),
     [["denied", "relay", true]],
@@ -148,7 +148,7 @@ test("a relay that ended is restarted, and an image without it is reported at th
   network.leave();
   first.runner.exit(second.call, [["c", 0]]);
   await first.step();
-  assert.equal(first.starts().length, 2, "nobody wants it any more");
+  assert.equal(first.starts().length, 2, "no longer wanted");
 
   const other = await opened(true);
   await using __ = other.place;
@@ -171,7 +171,7 @@ test("before a box is held the relay ends, and it is not restarted", async () =>
   const ending = network.end().then(() => (over.is = true));
   await step();
   assert.ok(runner.received.some(({ type, call: of }) => type === REQUEST.kill && of === call));
-  assert.equal(over.is, false, "it is not over before its program is");
+  assert.equal(over.is, false, "it does not end before its program");
   runner.exit(call, [["s", 9]]);
   await ending;
   await step();

@@ -70,7 +70,7 @@ test("the names listed in a scan of a tree are bounded over all its folders", { 
     [0, 200, 0],
     "a tree within its bound is whole",
   );
-  assert.deepEqual(await snapshot(client, "/tmp/small", 199), [0, 199, 1], "one more is told");
+  assert.deepEqual(await snapshot(client, "/tmp/small", 199), [0, 199, 1], "one more is reported");
   const before = await peak(client);
   const [error, , incomplete] = await snapshot(client, "/tmp/deep", 1000);
   assert.deepEqual([error, incomplete], [0, 1]);
@@ -106,11 +106,7 @@ test("the temporary name used for writing a file cannot be guessed from earlier 
   assert.equal(new Set(names).size, 3, names.join(" "));
   for (const name of names) assert.match(name, /^\.harness-[0-9a-f]{16}\.tmp$/);
   assert.equal((await readFileIn(client, "/tmp/f.txt")).content.toString(), "three");
-  assert.match(
-    (await run(client, ["ls", "-A", "/tmp"])).out,
-    /^end\nf\.txt\n$/m,
-    "nothing is left beside it",
-  );
+  assert.match((await run(client, ["ls", "-A", "/tmp"])).out, /^end\nf\.txt\n$/m, "no other file is left");
   client.close();
 });
 

@@ -12,7 +12,7 @@ test("a text repeats when its end consists of the same words over and over", () 
   assert.ok(goesRound("head ", "a".repeat(1500)));
   assert.ok(goesRound("I will look at the file now.\n".repeat(60)));
   assert.ok(goesRound(...Array<string>(2000).fill("ab")));
-  assert.ok(!goesRound("a".repeat(1400)), "a row of signs may be meant");
+  assert.ok(!goesRound("a".repeat(1400)), "a row of characters may be intended");
   assert.ok(!goesRound(Array.from({ length: 400 }, (_, at) => `line ${at}\n`).join("")));
   assert.ok(!goesRound(`${"x".repeat(800)}y${"x".repeat(800)}`));
 });

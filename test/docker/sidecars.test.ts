@@ -300,6 +300,6 @@ test("a card is added to the container's plan, which is otherwise unchanged", ()
   assert.equal(
     new Set([bare, nvidia, dri].map(({ hash }) => hash)).size,
     3,
-    "it is made anew where a card appears",
+    "it is recreated when a card appears",
   );
 });

@@ -97,7 +97,7 @@ describe("commands that read a session also read it from a bundle", { concurrenc
     const table = await harness(["sessions", "list", "--bundle", folder, "--quiet"], "there");
     assert.match(table.stdout, /^ID +AGE +STATUS +MESSAGES +MODEL +WORKSPACE +BUNDLE +TITLE\n/);
     assert.equal(lines(table.stdout).length, 3);
-    assert.equal(lines(table.stderr).length, 2, "what is broken is said whatever else is to be quiet");
+    assert.equal(lines(table.stderr).length, 2, "a broken bundle is reported even with --quiet");
     const good = path.join(folder, "good.tar");
     const alone = await harness(["sessions", "--bundle", good, "--query", "USE", "--json"], "there");
     assert.deepEqual([alone.code, alone.stderr], [0, ""]);

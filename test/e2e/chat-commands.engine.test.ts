@@ -201,7 +201,7 @@ test("the model is told that its changes were taken back and that its box is new
   assert.equal(await said("and now?"), "and now?");
   await chat.ask("/undo");
   assert.match(await chat.ask("/undo"), /Taken back, with everything after it: what is there\?\n/);
-  assert.equal(await said("what is there?"), told, "what was forgotten is told again");
+  assert.equal(await said("what is there?"), told, "a forgotten note is repeated");
 });
 
 test("changes in a layer are moved into the folder after a yes", { skip }, async () => {

@@ -140,7 +140,7 @@ test(
           .trim();
         images.add((JSON.parse(readFileSync(record, "utf8")) as { readonly image: string }).image);
       }
-      assert.equal(images.size, 2, "a layer with files is shared with nobody");
+      assert.equal(images.size, 2, "a layer with files is never shared");
 
       await one.write("work/tools/say", "#!/bin/sh\necho other\n");
       const changed = await harness(one, "env", "show");

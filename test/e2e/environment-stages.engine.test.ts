@@ -283,12 +283,12 @@ RUN exit 7
         if (told.includes("sleep 3")) removing ??= removed(place);
       },
     });
-    assert.match(String(await removing), /HTTP code 409/, "the engine lets nobody remove it");
+    assert.match(String(await removing), /HTTP code 409/, "the engine refuses its removal");
     assert.match(failed.stderr, /set-up failed: exit 7/);
     const left = await stageImages(place);
     assert.equal(left.length, 1);
     await harness(other, "env", "rm", "--all");
-    assert.deepEqual(await stageImages(place), left, "it is not the other's");
+    assert.deepEqual(await stageImages(place), left, "it does not belong to the other one");
   } finally {
     await harness(place, "env", "rm", "--all");
   }

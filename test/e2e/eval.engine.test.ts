@@ -135,7 +135,7 @@ test("results of one eval are never shown as those of another", { skip }, async 
   const words = [...one, ...out, "--", "--provider", "scripted", "--model", "m"];
   const other = await harness(place, words, { env: { TMPDIR: place.at("tmp") } });
   assert.equal(other.code, 2);
-  assert.deepEqual(await readdir(place.at("tmp")), ["mine"], "no workspace is left of an eval that ends so");
+  assert.deepEqual(await readdir(place.at("tmp")), ["mine"], "such an eval leaves no workspace");
   assert.match(other.stdout, /contains the results of another eval: .*solution/);
 });
 

@@ -110,7 +110,7 @@ test(
     assert.deepEqual(stub.api.named("pods"), []);
     assert.deepEqual(readdirSync(stub.place.at("home/.cache/harness/vet/boxes")), []);
     const layers = readdirSync(stub.place.at("home/.local/state/harness/layers"));
-    assert.deepEqual(layers, [], "of neither there is anything to apply");
+    assert.deepEqual(layers, [], "neither leaves anything to apply");
   },
 );
 

@@ -351,7 +351,7 @@ test(
     assert.equal(told?.messages.at(-2)?.content, `I begin. ${ROUND}…`);
     assert.ok(
       (told?.options?.temperature ?? 0) > (asked[0]?.options?.temperature ?? 0),
-      "freer in its words",
+      "at a higher temperature",
     );
     const lost = await ran({ "conf.json": CONF }, [circle, circle, circle], task);
     assert.deepEqual(
@@ -500,7 +500,7 @@ test("replacing most of a file by a part of it is challenged once", { skip }, as
     "make line 3 of notes.txt another one",
   );
   assert.match(lastOf(asked[2]), /notes\.txt: 30 of its 30 lines would be gone, so nothing was written/);
-  assert.deepEqual(finished.changes?.modified, ["notes.txt"], "the second time it is meant");
+  assert.deepEqual(finished.changes?.modified, ["notes.txt"], "the second time it is intended");
 });
 
 test("a check whose program is missing is reported with what would install it", { skip }, async () => {

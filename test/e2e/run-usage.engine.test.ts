@@ -32,7 +32,7 @@ for (const [flags, said] of wrong)
     assert.deepEqual([ran.code, ran.stdout, model.asked().length], [2, "", 0], ran.stderr);
     assert.match(ran.stderr, said);
     const listed = await harness(place, ["sessions", "list", "--all", "--json"]);
-    assert.equal(listed.stdout.trim(), "", "nothing was begun, so nothing is remembered");
+    assert.equal(listed.stdout.trim(), "", "nothing was started, so nothing is stored");
   });
 
 test("without a task it ends with 2, and a task may come from a pipe", { skip }, async () => {

@@ -45,7 +45,7 @@ test("a user's skill is listed for the model, and returned when the model calls 
   assert.equal(toolsOf(first).at(-1), "skill");
   assert.match(systemOf(first), /\n- pdf: "About pdf\."$/);
   assert.doesNotMatch(systemOf(first), /by hand/);
-  assert.ok(systemOf(first).startsWith(systemOf(plain.asked()[0])), "behind what there was before");
+  assert.ok(systemOf(first).startsWith(systemOf(plain.asked()[0])), "added after the earlier prompt");
   assert.match(lastOf(second), /\[skill pdf, of the user\]\nFill it by hand\./);
 });
 

@@ -197,7 +197,7 @@ test("keys of the user in the environment of the program", { skip }, async () =>
   assert.match(stdout, /^HOME=\/home\/box$/m);
   assert.deepEqual(await room.boxes(), []);
   const without = await room.plain(command, keys);
-  assert.ok(without.all.includes(KEY), "the control does not tell it either");
+  assert.ok(without.all.includes(KEY), "the control does not show it either");
 });
 
 test("what the engine stores about a box contains no key and no text of the command", { skip }, async () => {

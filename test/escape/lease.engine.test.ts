@@ -54,7 +54,7 @@ describe("a lease", { concurrency: 2 }, () => {
       test(`a command that ${what} is gone one lease after its harness was killed`, { skip }, async () => {
         // A harness of another test that starts at that moment removes what a dead one left.
         for (let tries = 0; tries < 3; tries += 1) if (await goneWithItsLease(command)) return;
-        assert.fail("it was to be seen that the lease ends it");
+        assert.fail("the end by the lease was never observed");
       });
   });
 

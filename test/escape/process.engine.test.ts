@@ -89,7 +89,7 @@ print(call(101, 117, 16, target, 0, 0))`)}; ps -o stat= -C sleep; kill %1`,
     name: "the supervisor killed",
     run: "sleep 1000 & setsid sleep 1001 & kill -KILL $PPID; sleep 1002; echo never",
     denied: async (room, ran) => {
-      assert.ok(ran.code !== 0 && ran.result?.killed === true, "an end by force is said");
+      assert.ok(ran.code !== 0 && ran.result?.killed === true, "a forced end is reported");
       await endedSoon(room, ran);
       await alone(room);
     },
@@ -100,7 +100,7 @@ print(call(101, 117, 16, target, 0, 0))`)}; ps -o stat= -C sleep; kill %1`,
     call: { timeoutMs: 1500 },
     run: "(sleep 1000 &); kill -STOP $PPID; sleep 0.1; exit 0",
     denied: async (room, ran) => {
-      assert.notEqual(ran.code, 0, "an end that nobody saw is no success");
+      assert.notEqual(ran.code, 0, "an unobserved end is not a success");
       await alone(room);
     },
     twin: "sleep 1000 & kill -STOP $!; kill -KILL $!",

@@ -137,7 +137,11 @@ test("result replacements are chained; a broken hook is skipped, and a broken re
     /^\[withheld: the hook mask.*crashed\]$/,
   );
   const three = scripted({ ...mask, says: () => new Error("crashed") });
-  assert.equal(await three.all.after(call, result, three.asker), "token sk-1", "asked, it left it as it was");
+  assert.equal(
+    await three.all.after(call, result, three.asker),
+    "token sk-1",
+    "it was called and changed nothing",
+  );
   const none = scripted();
   assert.equal(await none.all.after(call, result, none.asker), undefined);
 });

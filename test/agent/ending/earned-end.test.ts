@@ -594,7 +594,7 @@ test("the output of a weak model's last command must match what the model expect
   assert.equal(stays.asked.length, 8, "asked once for each command");
   const untried = await tried([EDITS, runs(0), SAYS, ...other, EDITS, SAYS, EDITS, SAYS]);
   assert.match(untried.told(7), /You changed files and ran nothing since/);
-  assert.equal(untried.end.how, "nothing_done", "what is not tried again is as it was");
+  assert.equal(untried.end.how, "nothing_done", "a change that is not tried again counts as untried");
   for (const replies of [
     [{ text: "FINE" }, { text: "Fine" }],
     [{ text: "" }, { text: "" }],
@@ -681,7 +681,7 @@ test("no side question is asked once a limit is spent, except the limits of turn
 test("a weak model that answers a repair round without a call is told so once per round", () => {
   const rules = new EndRules(null);
   rules.repairs(3);
-  assert.equal(rules.isIdleRepair(3), false, "any model");
+  assert.equal(rules.isIdleRepair(3), false, "not for any model");
   rules.asked = { request: "", isWeak: true };
   assert.equal(rules.isIdleRepair(3), false, "no repair is open");
   rules.repairs(3);

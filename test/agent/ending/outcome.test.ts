@@ -69,7 +69,7 @@ test("a refusal stands until a later call changes something or gets the same tar
   assert.deepEqual(
     codes(answered, [refused, ok]),
     ["refused", 4],
-    "a read of something else is no way around",
+    "reading something else does not work around it",
   );
   assert.deepEqual(codes(answered, [refused, failedSame]), ["refused", 4]);
   assert.deepEqual(

@@ -294,7 +294,7 @@ test("a check that does not end after a change is cut off soon and reported as n
   );
   assert.equal(verification.isRed, true);
   assert.equal(await between(), undefined);
-  assert.equal(verification.isRed, false, "what was changed since was not looked at");
+  assert.equal(verification.isRed, false, "later changes were not checked");
 });
 
 test("the report of a check leaves out what Node's test runner says about itself", () => {
@@ -615,7 +615,7 @@ test("a candidate is given up after three replies in a row that restore already 
   const words = Array.from({ length: 9 }, () => SAYS);
   assert.equal((await endOf([puts("one", "two"), ...words])).asked, 4);
   const news = Array.from({ length: 8 }, (_, at) => puts(at === 0 ? "one" : `${at}`, `${at + 1}`));
-  assert.equal((await endOf([...news, SAYS])).asked, 9, "what is new each time is no circle");
+  assert.equal((await endOf([...news, SAYS])).asked, 9, "new content each time is not a circle");
   for (const over of [{ isCandidate: false }, { isWeak: false }])
     assert.doesNotMatch((await endOf([...circle, ...circle, ...circle], over)).reason, /replies in a row/);
 });

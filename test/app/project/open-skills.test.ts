@@ -35,7 +35,7 @@ async function household(files: Readonly<Record<string, string>>) {
         session: "s",
         requests: {
           send: () => Promise.reject(new Error("nothing is asked of anybody")),
-          serviceAt: () => assert.fail("nothing is asked of anybody"),
+          serviceAt: () => assert.fail("no question is asked"),
         },
         box: () =>
           box === undefined ? Promise.reject(new Error("no box was wanted")) : Promise.resolve(box),

@@ -175,7 +175,7 @@ test("a failure in a started run becomes its end, with its exit code and the rem
     told.sink.begin([STARTED]);
     const finished = failedRun(thrown, given, { sink: told.sink });
     assert.deepEqual([finished.exit_code, finished.status, finished.changes], [code, status, null]);
-    assert.deepEqual([finished.verified, finished.grounded], [null, null], "said of every end");
+    assert.deepEqual([finished.verified, finished.grounded], [null, null], "set in every end");
     assert.match(finished.reason, reason);
     endsOnce(told, ["run.started"]);
   }

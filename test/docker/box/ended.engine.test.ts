@@ -75,7 +75,7 @@ test(
     const after = await readFile(place.at("w/grows"));
     assert.ok(after.length > 0);
     assert.deepEqual([await standingBoxes(label), removalsOf(box?.Id), opened.warnings], [[], 0, []]);
-    assert.deepEqual(await readFile(place.at("w/grows")), after, "it wrote behind its end");
+    assert.deepEqual(await readFile(place.at("w/grows")), after, "it wrote after its end");
   },
 );
 

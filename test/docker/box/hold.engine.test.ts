@@ -23,7 +23,7 @@ const endless = {
 
 const untilDown = async ({ isUp }: Leased): Promise<void> => {
   for (let i = 0; i < 80 && (await isUp()); i += 1) await sleep(50);
-  assert.equal(await isUp(), false, "it runs on");
+  assert.equal(await isUp(), false, "it keeps running");
 };
 
 /** On a machine with much to do the runtime gives up now and then before all processes stand still. */

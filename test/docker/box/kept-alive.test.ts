@@ -32,7 +32,7 @@ test("a runner with a lease gets ten signs of life per lease, idle or not, until
     runner.reply(REPLY.held, call);
     await holding;
     await pass(LEASE_MS);
-    assert.equal(told(), 20, "a word to one that is held would end it");
+    assert.equal(told(), 20, "a frame to a held runner would end it");
   }
   const other = scriptedRunner();
   keptAlive(new RunnerClient(other.stream, KEY))[Symbol.dispose]();

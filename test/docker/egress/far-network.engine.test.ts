@@ -156,7 +156,7 @@ test(
   async () => {
     await using far = await farPlace();
     await parked(far);
-    assert.deepEqual(await folders(far.place), [], "nobody listens for it, and nothing waits");
+    assert.deepEqual(await folders(far.place), [], "nothing listens for it, and nothing waits");
     {
       const again = { ...KEPT, takesUp: Date.now() + MINUTE, network: far.request() };
       await using taken = await far.open(again);

@@ -135,7 +135,7 @@ test("references to stages and images become numbers, each after those it needs 
   assert.deepEqual(
     [image, ...stages.map((stage) => stage.image)],
     ["one", "one", `files.test:5000/kit/of:1@sha256:${"a".repeat(64)}`, "two"],
-    "what nobody takes of is not there",
+    "unused stages are left out",
   );
   assert.deepEqual(
     stages.map((stage) => stage.lines.map(({ run, from }) => from ?? run)),

@@ -74,7 +74,7 @@ test("the key of a layer with stages depends on their images and lines, and one 
   const staged = (image: string, lines: readonly object[] = [{ run: "make" }]): Recipe =>
     recipe({ stages: [{ image, system: lines }], system: [taking(0)] });
   const key = of(staged("one"), ["sha256:1"]);
-  assert.equal(of(staged("other name"), ["sha256:1"]), key, "an image is what it holds");
+  assert.equal(of(staged("other name"), ["sha256:1"]), key, "an image is identified by its content");
   assert.equal(of(staged("one"), ["sha256:1"], "me"), key);
   const file = { path: "a", to: "/a", sha256: "0".repeat(64), mode: "644" };
   const filed = staged("one", [{ run: "make", files: [file] }]);

@@ -44,7 +44,7 @@ async function frozenFor(place: Scratch, ms: number): Promise<void> {
 }
 
 async function soon<T>(work: Promise<T>): Promise<T> {
-  const late = sleep(SOON_MS, undefined, { ref: false }).then(() => assert.fail("it waits for ever"));
+  const late = sleep(SOON_MS, undefined, { ref: false }).then(() => assert.fail("it waits forever"));
   return Promise.race([work, late]);
 }
 
