@@ -1,6 +1,6 @@
 import type { Capabilities, ModelRequest } from "../src/core/model-provider.ts";
 import { makeProvider, type ProviderOptions } from "../src/models/provider.ts";
-import type { Wire, WireEvent, WireRequest } from "../src/models/model-api.ts";
+import type { ModelWire, WireEvent, WireRequest } from "../src/models/model-api.ts";
 import { plainText } from "../src/models/text-calls/text-protocol.ts";
 import { type Figure, inTurn } from "./figure.ts";
 
@@ -30,7 +30,7 @@ const SENT: WireRequest = { ...REQUEST, nativeTools: true, connectMs: 1000 };
 const capabilities = (): Promise<Capabilities> => Promise.reject(new Error("nobody asks"));
 
 /** A reply that is available at once: pieces of text as models stream them. */
-const wire: Wire = {
+const wire: ModelWire = {
   async *send() {
     await Promise.resolve();
     for (let chunk = 0; chunk < CHUNKS; chunk += 1) yield { type: "text", text: "some words " };
@@ -78,7 +78,7 @@ const REPLY: readonly WireEvent[] = [
 /** Microseconds from the end of the server's data to the `finished` event. */
 async function toFinished(): Promise<number> {
   let end = Number.NaN;
-  const ending: Wire = {
+  const ending: ModelWire = {
     async *send() {
       await Promise.resolve();
       yield* REPLY;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { dot, Greatest, unit, VectorTable } from "../src/search/stores/embedded-vectors.ts";
-import { Connection } from "../src/platform/sqlite.ts";
+import { SqliteConnection } from "../src/platform/sqlite.ts";
 import { vectorWorld } from "../test/fixtures/vectors.ts";
 import { counted, EMPTY, emptyPeak, type Figure, inTurn, type Measured, paired } from "./figure.ts";
 
@@ -32,7 +32,7 @@ function build(count: number): VectorFixture {
   const file = path.join(folder, "vectors.db");
   const sqlite = new DatabaseSync(file);
   sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-  const table = new VectorTable(new Connection(sqlite), IDENTITY);
+  const table = new VectorTable(new SqliteConnection(sqlite), IDENTITY);
   const plain = new Float32Array(count * DIMENSION);
   const world = vectorWorld(DIMENSION, 7);
   const questions: Float32Array[] = [];

@@ -6,7 +6,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { EFFECT_WORDS, optionTable } from "../src/policy/programs/read-arguments.ts";
 import {
-  type Check,
+  type NamedReader,
   type CheckParameter,
   type Model,
   type ROLES,
@@ -56,7 +56,7 @@ export const compilePrograms = (families = readFamilies()): CompiledPrograms =>
 interface Inherited {
   readonly family: Family;
   readonly file: string;
-  readonly first: readonly Check[];
+  readonly first: readonly NamedReader[];
   readonly local: boolean;
   readonly repository: boolean;
 }
@@ -301,16 +301,16 @@ function argumentsOf({
   };
 }
 
-function checkOf(given: string | Readonly<Record<string, CheckParameter>>): Check {
+function checkOf(given: string | Readonly<Record<string, CheckParameter>>): NamedReader {
   if (typeof given === "string") return given;
   const [[name, parameter] = ["", ""]] = Object.entries(given);
   return [name, parameter];
 }
 
 /** The check that replaces the normal reading; at most one is allowed. */
-function readerGiven(row: Row, at: string): Check | null {
+function readerGiven(row: Row, at: string): NamedReader | null {
   const { reader, "only prints": prints, "every use": every, "only with": harmless } = row;
-  const all: readonly Check[] = [
+  const all: readonly NamedReader[] = [
     ...(reader === undefined ? [] : [reader]),
     ...(prints === undefined ? [] : [["every use", []] as const]),
     ...(every === undefined ? [] : [["every use", every] as const]),

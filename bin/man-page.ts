@@ -1,4 +1,4 @@
-import type { Catalogue, KnownCommand, KnownFlag } from "../src/cli/completion-answer.ts";
+import type { CommandCatalogue, KnownCommand, KnownFlag } from "../src/cli/completion-answer.ts";
 
 interface About {
   readonly version: string;
@@ -6,7 +6,7 @@ interface About {
 }
 
 /** The manual page of `harness`, built from the descriptions of the commands. */
-export function manPage({ version, description }: About, { commands, topics }: Catalogue): string {
+export function manPage({ version, description }: About, { commands, topics }: CommandCatalogue): string {
   const shown = Object.entries(commands)
     .filter(([, { hidden }]) => hidden !== true)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -4,7 +4,7 @@ import { type CommandContext, CommandPolicy, type Judgement } from "../policy/de
 import { changesSomething, type Effect, effectText } from "../policy/effects/effect.ts";
 import { decideTool } from "../policy/decide-tool.ts";
 import { decideToolPath, type LinkFacts } from "../policy/paths/decide-path.ts";
-import type { Op } from "../policy/paths/path-place.ts";
+import type { PathAccess } from "../policy/paths/path-place.ts";
 import { networkStep, type NetworkStep, wantedGrants } from "../policy/refusal-hints.ts";
 
 export interface Judged extends Decision {
@@ -36,7 +36,7 @@ export interface Judge {
   judge(facts: Facts, tool?: string): Judged;
 }
 
-export interface Surroundings extends Omit<CommandContext, "folder"> {
+export interface JudgeContext extends Omit<CommandContext, "folder"> {
   readonly links: LinkFacts;
 }
 
@@ -51,9 +51,9 @@ const NOTHING: Decision = {
   rules: [{ id: "harmless", reason: "it touches nothing", span: [0, 0] }],
 };
 
-export function judgeIn(around: Surroundings): Judge {
+export function judgeIn(around: JudgeContext): Judge {
   const policy = new CommandPolicy();
-  const path = (file: string, op: Op): Decision => decideToolPath(file, op, around);
+  const path = (file: string, op: PathAccess): Decision => decideToolPath(file, op, around);
   return {
     judge: (
       { commands, folder, reads, writes, hosts, services = [], lasting = false, program },

@@ -4,7 +4,7 @@ import { reasonOf } from "../core/errors.ts";
 import type { ParkedChild } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { reported } from "../tools/task.ts";
-import type { Part, Subagents, TaskLook } from "../tools/tool-context.ts";
+import type { TaskPart, Subagents, TaskLook } from "../tools/tool-context.ts";
 import type { TaskMemory } from "./memory.ts";
 import { Stopped } from "./ending/outcome.ts";
 
@@ -17,7 +17,7 @@ export interface SubagentStart {
   readonly background?: { readonly task: string; readonly pause: AbortSignal };
 }
 
-export interface Subagent extends Part {
+export interface Subagent extends TaskPart {
   /** Rejects with `Stopped` when it waits for a person. "paused": it was told to stop between two turns. */
   readonly run: (signal: AbortSignal) => Promise<ToolResult | "paused">;
   readonly turns: () => number;
@@ -26,7 +26,7 @@ export interface Subagent extends Part {
 }
 
 interface TaskDependencies {
-  readonly begin: (part: Part, how: SubagentStart) => Subagent;
+  readonly begin: (part: TaskPart, how: SubagentStart) => Subagent;
   /** Tasks of an earlier process, as stored when its run was parked. */
   readonly parked: readonly ParkedChild[];
   readonly memory: TaskMemory;
@@ -37,7 +37,7 @@ interface TaskDependencies {
   readonly now: () => number;
 }
 
-interface Task extends Part {
+interface Task extends TaskPart {
   readonly id: string;
   readonly begun: number;
   readonly stop: AbortController;
@@ -73,7 +73,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     this.#dependencies = parts;
   }
 
-  begin(part: Part, signal: AbortSignal): ToolResult {
+  begin(part: TaskPart, signal: AbortSignal): ToolResult {
     const running = this.#inState("running");
     if (running.length >= MAX_RUNNING) return tooMany(running);
     const id = this.#dependencies.memory.begin(headOf(part.prompt));
@@ -178,7 +178,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   }
 
   #start(
-    part: Part,
+    part: TaskPart,
     {
       id,
       signal,
@@ -199,7 +199,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
       .then(end, (thrown: unknown) => end(thrown instanceof Stopped ? thrown : broken(thrown)));
   }
 
-  #newTask(part: Part, id: string): Omit<Task, "subagent"> {
+  #newTask(part: TaskPart, id: string): Omit<Task, "subagent"> {
     const stop = new AbortController();
     const [begun, over] = [this.#dependencies.now(), Promise.resolve()];
     return { ...part, id, begun, stop, over, state: "running", told: false };

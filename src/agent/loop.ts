@@ -8,7 +8,7 @@ import { type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 import type { Proof } from "./ending/verification.ts";
 import { NOTICE } from "./history.ts";
-import { ask, askAside, type Reply } from "./model-request.ts";
+import { ask, askAside, type ModelReply } from "./model-request.ts";
 import type { Demand } from "./next-reply.ts";
 import { askApart } from "./small-models.ts";
 
@@ -118,7 +118,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   return undefined;
 }
 
-type Replied = Extract<Reply, { readonly kind: "replied" }>;
+type Replied = Extract<ModelReply, { readonly kind: "replied" }>;
 
 /** Whether a small model's reply was cut off because it repeated itself. */
 const repeatsItself = ({ isWeak }: AgentContext, { stop, message: { text } }: Replied): boolean =>
@@ -272,7 +272,7 @@ function tellModel(agent: AgentContext, text: string): undefined {
 /** When the server finds the request too long, the conversation is compacted further than our estimate required. */
 async function afterFailure(
   agent: AgentContext,
-  { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
+  { failure: { kind, reason } }: Extract<ModelReply, { readonly kind: "failed" }>,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   if (kind === "cancelled") return { how: "cancelled" };

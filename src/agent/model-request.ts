@@ -14,7 +14,7 @@ import type {
 import { pause, realClock } from "../models/model-api.ts";
 import type { AgentContext } from "./agent-context.ts";
 
-export type Reply =
+export type ModelReply =
   | {
       readonly kind: "replied";
       readonly message: AssistantMessage;
@@ -28,14 +28,14 @@ export async function ask(
   agent: AgentContext,
   { building, format, instead }: AskOptions,
   signal: AbortSignal,
-): Promise<Reply> {
+): Promise<ModelReply> {
   const names = agent.tools.map(({ name }) => name);
   const request =
     instead === undefined
       ? { ...requestOf(agent, format), ...agent.next.take(names) }
       : { ...requestOf(agent, undefined), ...instead.request, tools: [] };
   const build_ms = Math.max(0, agent.now() - building);
-  const patience = new Patience(agent.limits.turns > 1);
+  const patience = new ModelPatience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
     const { reply, shown } = await attemptRequest(agent, { request, build_ms, instead }, signal);
     if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
@@ -63,7 +63,7 @@ interface AskOptions {
 }
 
 interface AttemptResult {
-  readonly reply: Reply;
+  readonly reply: ModelReply;
   /** Whether part of a reply had arrived; none of it counts. */
   readonly shown: boolean;
 }
@@ -133,7 +133,7 @@ export async function askAside(
   agent: AgentContext,
   { messages, format, maxTokens, purpose }: SideRequest,
   signal: AbortSignal,
-): Promise<Reply> {
+): Promise<ModelReply> {
   const own = format === undefined ? { tools: [] } : {};
   const most = maxTokens === undefined ? {} : { maxTokens };
   const request = { ...requestOf(agent, format), ...own, ...most, messages };
@@ -218,7 +218,7 @@ const WAITS: readonly number[] = [500, 2000, 5000];
  * away after having been there. Permanent failures are not retried. Neither is a reply that broke off before its first
  * piece: the provider has already retried that often enough.
  */
-export class Patience {
+export class ModelPatience {
   #failures = 0;
   #wasThere: boolean;
 

@@ -10,7 +10,7 @@ import type { AgentContext } from "./agent-context.ts";
 import { mendable } from "./ending/bent-check.ts";
 import type { FailingCheck } from "./ending/earned-end.ts";
 import { ownLines } from "./ending/verification.ts";
-import { ask, type ReplacementRequest, type Reply } from "./model-request.ts";
+import { ask, type ReplacementRequest, type ModelReply } from "./model-request.ts";
 import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
 import { clipped, excerpt, firstBytes, oneLine } from "./prompt.ts";
 
@@ -199,7 +199,7 @@ const MAX_TEMPERATURE = 1;
 /** A shorter reply is only a part of the file and would throw away the rest. */
 const MIN_KEPT_SHARE = 0.5;
 
-type SideReply = Reply | "nothing" | undefined;
+type SideReply = ModelReply | "nothing" | undefined;
 type AskOptions = Parameters<typeof ask>[1];
 
 /**

@@ -1,7 +1,7 @@
 import type { EventBody } from "../core/events.ts";
 import { type AnyTool, NO_HOOKS, type ToolResult } from "../core/tool.ts";
 import type { ParkedChild } from "../core/session.ts";
-import type { Part, Subagents } from "../tools/tool-context.ts";
+import type { TaskPart, Subagents } from "../tools/tool-context.ts";
 import { type LoopEnd, NEW_BOX, PlainAnswer, Stopped } from "./ending/outcome.ts";
 import type { Compactor } from "./compaction.ts";
 import type { History } from "./history.ts";
@@ -28,7 +28,7 @@ export interface SubagentOptions {
  */
 export function subagent(
   options: SubagentOptions,
-  part: Part,
+  part: TaskPart,
   { parked, background }: SubagentStart,
 ): Subagent {
   const { parent } = options;
@@ -86,7 +86,7 @@ export function subagent(
 
 /** Runs subagents that the caller waits for. A parked subagent continues when its call does. */
 export function foreground(
-  begin: (part: Part, how: SubagentStart) => Subagent,
+  begin: (part: TaskPart, how: SubagentStart) => Subagent,
   parked: readonly ParkedChild[],
 ): Subagents["run"] {
   const waiting = parked.filter(({ task }) => task === undefined);

@@ -20,7 +20,7 @@ import { diagnosticsFolder, settingsSet, versions } from "./diagnostics.ts";
 import { type Host, packageRoot } from "./host.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { ATTACKED_LIMITS, makeAttackTarget, runBattery } from "../docker/attack/battery.ts";
-import { type Outcome, type PromiseKept, promisesKept } from "../docker/attack/attack.ts";
+import { type AttackOutcome, type PromiseKept, promisesKept } from "../docker/attack/attack.ts";
 import { startBox } from "../docker/box/start-box.ts";
 import { requireEngine } from "./boxes/box-access.ts";
 
@@ -146,7 +146,7 @@ export interface AttackReport {
   readonly runtime: string;
   readonly took_ms: number;
   readonly promises: readonly PromiseKept[];
-  readonly attacks: readonly Outcome[];
+  readonly attacks: readonly AttackOutcome[];
 }
 
 /** The owner of the workspace if root runs the attacks: an ordinary user. */

@@ -13,7 +13,7 @@ import {
   type ListedSession,
   serveAcp,
 } from "../extensions/acp-agent.ts";
-import type { Wire } from "../extensions/message-lines.ts";
+import type { MessageWire } from "../extensions/message-lines.ts";
 import { cleaned } from "../render/renderers.ts";
 import { checkNetwork } from "./boxes/granted-network.ts";
 import { type Host, runWorkspace } from "./host.ts";
@@ -265,7 +265,7 @@ function editorAsPerson(link: EditorLink, session: () => Session | undefined): A
 export async function serveEditor({
   input,
   ...parts
-}: EditorParts & { readonly input: Wire["input"] }): Promise<ExitCode> {
+}: EditorParts & { readonly input: MessageWire["input"] }): Promise<ExitCode> {
   const sessions = new EditorSessions(parts);
   const serving = serveAcp(sessions, { input, write: toStdout });
   return untilLeft(serving, () => sessions[Symbol.asyncDispose]());

@@ -51,7 +51,7 @@ type WrittenKey = (typeof KEYS)[number];
 /** These settings in the user's own file; undefined if the file does not set them. */
 export type OwnSettings = Readonly<Partial<Record<WrittenKey, string | null>>>;
 
-export interface SettingChange {
+export interface SettingWrite {
   readonly key: WrittenKey;
   readonly value: string | null;
   /** The current value in the file; undefined if there is none. */
@@ -199,7 +199,7 @@ function nothingFound(answers: readonly PlaceAnswer[]): HarnessError {
 }
 
 /** The settings to write for a run to use this offer. */
-export function changesFor({ place, model }: ServerOffer, own: OwnSettings): readonly SettingChange[] {
+export function changesFor({ place, model }: ServerOffer, own: OwnSettings): readonly SettingWrite[] {
   const wanted = {
     base_url: place.usual ? null : place.address,
     provider: place.provider,
@@ -219,16 +219,16 @@ function stays(key: WrittenKey, wanted: string | null, standing: string | null |
 }
 
 /** Whether an existing value would be replaced. */
-export const overwrites = ({ before }: SettingChange): boolean => before !== undefined && before !== null;
+export const overwrites = ({ before }: SettingWrite): boolean => before !== undefined && before !== null;
 
-export const writeChanges = (file: string, changes: readonly SettingChange[]): Promise<void> =>
+export const writeChanges = (file: string, changes: readonly SettingWrite[]): Promise<void> =>
   setSettings(
     file,
     changes.map(({ key, value }) => [key, value ?? "null"]),
   );
 
 /** The commands that make the same changes. */
-export const commandsFor = (changes: readonly SettingChange[]): string =>
+export const commandsFor = (changes: readonly SettingWrite[]): string =>
   changes.map(({ key, value }) => `harness config set ${key} ${quoted(value ?? "null")}`).join(" && ");
 
 const welcomeFile = ({ places }: Host): string => path.join(places.state, "welcomed");

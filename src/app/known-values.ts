@@ -1,23 +1,23 @@
 import { realpathSync } from "node:fs";
 import { parseConfigDocument, readConfigText } from "../config/load-config.ts";
 import { DEFAULTS } from "../config/settings-schema.ts";
-import { type Candidate, word } from "../core/wording.ts";
+import { type CompletionCandidate, word } from "../core/wording.ts";
 import { knownNotes, type KnownSession, knownSessions } from "../sessions/sessions-db.ts";
 import type { Host } from "./host.ts";
 
 const MOST_SESSIONS = 100;
 
 /** Values for completion from the state on this disk: no network, no engine, nothing of a project, nothing written. */
-export const sessionWords = (host: Host, folder: string): readonly Candidate[] =>
+export const sessionWords = (host: Host, folder: string): readonly CompletionCandidate[] =>
   recent(host, folder).map(({ id, title }) => word(id, title));
 
-export const noteWords = ({ places }: Host, folder: string): readonly Candidate[] =>
+export const noteWords = ({ places }: Host, folder: string): readonly CompletionCandidate[] =>
   knownNotes(places.state, realOf(folder), MOST_SESSIONS).map(({ number, title }) =>
     word(String(number), title),
   );
 
 /** Models that sessions used, and those of the user's settings or the defaults. */
-export async function modelWords(host: Host, folder: string): Promise<readonly Candidate[]> {
+export async function modelWords(host: Host, folder: string): Promise<readonly CompletionCandidate[]> {
   const { chat_model: chat, embed_model: embed } = await ownSettings(host);
   const used = recent(host, folder).map(({ model }) => word(model, "of a session"));
   const set = [
@@ -29,7 +29,7 @@ export async function modelWords(host: Host, folder: string): Promise<readonly C
 
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
-export async function serverWords(host: Host): Promise<readonly Candidate[]> {
+export async function serverWords(host: Host): Promise<readonly CompletionCandidate[]> {
   const { mcp } = await ownSettings(host);
   return typeof mcp === "object" && mcp !== null ? Object.keys(mcp).map((name) => word(name)) : [];
 }

@@ -21,7 +21,7 @@ import {
   writeProbe,
 } from "../models/model-probe.ts";
 import { kindOf, type ModelKind } from "../models/model-kinds.ts";
-import { dayOf, type Limits, priceOf, WireFailure } from "../models/model-api.ts";
+import { dayOf, type RequestLimits, priceOf, WireFailure } from "../models/model-api.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
 import { OllamaWire } from "../models/providers/ollama-api.ts";
 import { fullName, ollamaModels } from "../models/providers/ollama-server.ts";
@@ -225,7 +225,7 @@ function wireFor(wireOf: (model: string) => ScriptedWire, model: string): Script
 }
 
 /** How long to wait for a model. */
-export const limitsOf = (settings: Settings): Partial<Limits> => ({
+export const limitsOf = (settings: Settings): Partial<RequestLimits> => ({
   connectMs: settings.connect_timeout,
   firstMs: settings.first_token_timeout,
   idleMs: settings.idle_timeout,

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import type { OfferedTool, Reading } from "../models/text-calls/text-protocol.ts";
+import type { OfferedTool, TextReading } from "../models/text-calls/text-protocol.ts";
 import { readCalls } from "../models/text-calls/text-call-stream.ts";
 
 export interface UnreadLine {
@@ -7,7 +7,7 @@ export interface UnreadLine {
 }
 
 /** Reads one reply per line, in order; a malformed line gets an answer too. */
-export async function* parsedLines(input: NodeJS.ReadableStream): AsyncGenerator<Reading | UnreadLine> {
+export async function* parsedLines(input: NodeJS.ReadableStream): AsyncGenerator<TextReading | UnreadLine> {
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
   for await (const line of lines) {
@@ -47,7 +47,7 @@ const isTool = (tool: unknown): tool is OfferedTool =>
     ("name" in tool ? typeof tool.name === "string" : "function" in tool));
 
 /** For people: the calls, what could not be read, and the text. */
-export function readingText(reading: Reading | UnreadLine): string {
+export function readingText(reading: TextReading | UnreadLine): string {
   if ("error" in reading) return `error      ${reading.error}`;
   return [
     ...reading.calls.map((call) => `call       ${call.name} ${JSON.stringify(call.args)}`),

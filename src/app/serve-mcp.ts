@@ -3,8 +3,8 @@ import { networkOf } from "../agent/prompt.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { CanaryTouched, type ExitCode } from "../core/errors.ts";
-import { type AnsweredCall, type OfferedCall, type OfferedTool, serveMcp } from "../extensions/mcp-server.ts";
-import type { Wire } from "../extensions/message-lines.ts";
+import { type AnsweredCall, type OfferedCall, type ServedTool, serveMcp } from "../extensions/mcp-server.ts";
+import type { MessageWire } from "../extensions/message-lines.ts";
 import { checkNetwork } from "./boxes/granted-network.ts";
 import { type Host, runWorkspace } from "./host.ts";
 import { noteTo } from "./stderr-messages.ts";
@@ -35,7 +35,7 @@ export interface ServeMcp {
   readonly folder: string;
   readonly runtime: string | null;
   readonly quiet: boolean;
-  readonly input: Wire["input"];
+  readonly input: MessageWire["input"];
 }
 
 /**
@@ -304,7 +304,7 @@ export class CallQueue {
  * The tools that other agents are offered: those that act on the workspace or look at it. They have models and notes of
  * their own; what they wrote into our notes would be read by our models later.
  */
-const SERVED: ReadonlyMap<string, Pick<OfferedTool, "reads">> = new Map([
+const SERVED: ReadonlyMap<string, Pick<ServedTool, "reads">> = new Map([
   ["bash", { reads: false }],
   ["read_file", { reads: true }],
   ["write_file", { reads: false }],
@@ -321,7 +321,7 @@ const servedOf = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.filter(({ name }) => SERVED.has(name));
 
 /** The descriptions of the tools, needed before there is a session that they could work for. */
-function offeredTools(workspace: string, timeoutMs: number): readonly OfferedTool[] {
+function offeredTools(workspace: string, timeoutMs: number): readonly ServedTool[] {
   const { seen, shell } = new Memory(workspace, [], () => undefined);
   const tools = toolsFor({
     agent: "none",

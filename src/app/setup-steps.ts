@@ -25,7 +25,7 @@ import {
 import type { Host } from "./host.ts";
 
 /** Prints each step as one line with its time; a failed step is printed too, and ends the set-up. */
-export class Steps {
+export class SetupSteps {
   readonly #quiet: boolean;
   readonly #signal: AbortSignal;
   #line: ProgressLine | undefined;

@@ -8,7 +8,7 @@ import {
   nameOfErrno,
   readSeen,
   type RunnerExit,
-  type Verdict,
+  type ExitVerdict,
   verdictOf,
 } from "./runner-command.ts";
 import { FileRefused, refusedFile } from "./runner-files.ts";
@@ -110,7 +110,7 @@ function resultOf(
 ): Omit<FinishedCommand, "stdout" | "stderr" | "duration_ms"> {
   if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
   if (exit.stuck) throw stuck();
-  const { exitCode, cause, reason }: Verdict =
+  const { exitCode, cause, reason }: ExitVerdict =
     why === "disk" || why === "input" ? FORCED_VERDICTS[why] : verdictOf(exit, why === "cancelled");
   return {
     exit_code: exitCode,
@@ -147,7 +147,7 @@ function observedOf(
   };
 }
 
-const FORCED_VERDICTS: Readonly<Record<"disk" | "input", Verdict>> = {
+const FORCED_VERDICTS: Readonly<Record<"disk" | "input", ExitVerdict>> = {
   disk: { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" },
   input: { exitCode: 137, cause: "user", reason: "its input could not be read to the end" },
 };

@@ -14,7 +14,7 @@ import type {
   OldJob,
   OwnedBox,
   ParkedHandle,
-  SearchRequest,
+  PatternSearch,
   SearchResult,
 } from "../core/ports.ts";
 import { textOfBytes } from "../core/raw-data.ts";
@@ -35,7 +35,7 @@ import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } fro
 import { KEY_BYTES } from "./runner-protocol.ts";
 import { blockedPaths } from "./workspace/blocked-paths.ts";
 import type { Tracked } from "./workspace/git-repository.ts";
-import type { Place } from "./workspace/layer-record.ts";
+import type { WorkspaceLocation } from "./workspace/layer-record.ts";
 import {
   type HostFile,
   isMoved,
@@ -64,7 +64,7 @@ export interface BoxParts {
   readonly exposed: boolean;
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
-  readonly place: Place;
+  readonly place: WorkspaceLocation;
   /** What the user's git tracked in the workspace before the first command. */
   readonly tracked: Tracked;
   /** Limits of disk space; the defaults when left out. */
@@ -362,7 +362,7 @@ const NO_PROGRAM = 127;
 const RIPGREP_ERROR = 2;
 
 /** The ripgrep command line of a search. Paths in its output are relative to the folder it runs in. */
-export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string): ExecRequest => ({
+export const searchCommand = ({ pattern, limit }: PatternSearch, folder: string): ExecRequest => ({
   words: ["rg", "--json", "--hidden", "--glob=!.git", `--max-count=${limit + 1}`, "--sort=path"].concat([
     "-e",
     pattern,
@@ -376,7 +376,7 @@ export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string)
 
 /** ripgrep's output. Paths inside the workspace are relative to it. */
 export function searchResult(
-  { limit }: SearchRequest,
+  { limit }: PatternSearch,
   { workspace, folder }: { readonly workspace: string; readonly folder: string },
   { exit_code, stdout, stderr, reason }: ExecResult,
 ): FileResult<SearchResult> {

@@ -27,13 +27,13 @@ import {
   openWire,
   REPLY,
   REQUEST,
-  type Wire,
+  type FrameWire,
 } from "./runner-protocol.ts";
 import { MAY_HOLD } from "./workspace/protected-mounts.ts";
 
 /** The calls to one box. Any number run at the same time; all end when the box does. */
 export class RunnerClient {
-  readonly #wire: Wire;
+  readonly #wire: FrameWire;
   readonly #calls: OpenCalls;
   readonly #asks: CommandRequests;
   readonly #pulse: Pulse;

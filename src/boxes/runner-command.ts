@@ -267,7 +267,7 @@ export const exitUnstarted = (errno: number): RunnerExit => ({
   errno,
 });
 
-export interface Verdict {
+export interface ExitVerdict {
   /** As in a shell: 124 for a timeout, 128 + signal, 126 and 127 for a command that could not be started. */
   readonly exitCode: number;
   readonly cause: Cause | null;
@@ -282,7 +282,7 @@ const START_FOLDER = 2;
  * One ending, one cause: a limit that was reached takes precedence over the program's own result, even if a shell line
  * went on and ended well.
  */
-export function verdictOf(exit: RunnerExit, cancelled: boolean): Verdict {
+export function verdictOf(exit: RunnerExit, cancelled: boolean): ExitVerdict {
   if (exit.errno !== null) return notStarted(exit.errno, exit.where);
   const exitCode = exit.code ?? 128 + (exit.signal ?? 0);
   if (cancelled) return { exitCode, cause: "user", reason: "cancelled" };
@@ -308,7 +308,7 @@ export const isFolderGone = ({ errno, where }: RunnerExit): boolean =>
 const isSignal = (exit: RunnerExit, exitCode: number, signal: number): boolean =>
   exit.signal === signal || exitCode === 128 + signal;
 
-function notStarted(errno: number, where: number): Verdict {
+function notStarted(errno: number, where: number): ExitVerdict {
   switch (errno) {
     case ERRNO.EAGAIN:
       return { exitCode: 126, cause: "pids", reason: "no more processes fit into the box" };

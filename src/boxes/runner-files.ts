@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { posix } from "node:path";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Change, Entry, FileResult } from "../core/ports.ts";
+import type { Change, ListedEntry, FileResult } from "../core/ports.ts";
 import { textOfBytes } from "../core/raw-data.ts";
 import type { RunnerClient } from "./runner-client.ts";
 import { nameOfErrno } from "./runner-command.ts";
@@ -42,7 +42,7 @@ export const refusedFile = ({ code, path, message }: FileRefused): FileResult<ne
   reason: message,
 });
 
-const KINDS: Readonly<Record<string, Entry["kind"]>> = { f: "file", d: "folder", l: "link" };
+const KINDS: Readonly<Record<string, ListedEntry["kind"]>> = { f: "file", d: "folder", l: "link" };
 
 interface FileQuestion {
   readonly type: number;
@@ -97,13 +97,13 @@ export async function writeFileIn(
 /** The most entries that are listed of one folder. */
 const MAX_ENTRIES = 10_000;
 
-export async function listIn(client: RunnerClient, path: string): Promise<readonly Entry[]> {
+export async function listIn(client: RunnerClient, path: string): Promise<readonly ListedEntry[]> {
   return readEntries(
     (await askRunner(client, { type: REQUEST.list, path, fields: [["n", MAX_ENTRIES]] })).data,
   );
 }
 
-export async function statIn(client: RunnerClient, path: string): Promise<Entry> {
+export async function statIn(client: RunnerClient, path: string): Promise<ListedEntry> {
   const [entry] = readEntries((await askRunner(client, { type: REQUEST.stat, path })).data);
   if (entry === undefined) throw new FileRefused("EIO", path, "stat");
   return { ...entry, name: posix.basename(path) };
@@ -142,8 +142,8 @@ export async function newChangesIn(client: RunnerClient): Promise<{
   };
 }
 
-function readEntries(data: Buffer): readonly Entry[] {
-  const entries: Entry[] = [];
+function readEntries(data: Buffer): readonly ListedEntry[] {
+  const entries: ListedEntry[] = [];
   for (let at = 0; at < data.length;) {
     const length = data.readUInt16LE(at + 21);
     entries.push({

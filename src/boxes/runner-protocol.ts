@@ -9,7 +9,7 @@ import { bytesOfText } from "../core/raw-data.ts";
  */
 
 /** Frames over the attached stdio of a container. The wire ends once, with a reason. */
-export interface Wire {
+export interface FrameWire {
   readonly send: (frame: Frame) => void;
   /** While paused, no frame is passed on and nothing is read: commands wait in the end. Each pause needs one resume. */
   readonly pause: () => void;
@@ -40,7 +40,11 @@ interface WireOptions {
 }
 
 /** `stream` is the engine's hijacked connection, its stdout and stderr multiplexed. */
-export function openWire(stream: Duplex, { secret, first }: WireOptions, { onFrame, onEnd }: Listener): Wire {
+export function openWire(
+  stream: Duplex,
+  { secret, first }: WireOptions,
+  { onFrame, onEnd }: Listener,
+): FrameWire {
   const write = frameWriter(secret);
   const read = frameReader(secret);
   const raw = new ByteQueue();

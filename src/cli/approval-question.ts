@@ -1,4 +1,4 @@
-import type { Reply, RulesShown } from "../app/run/prompter.ts";
+import type { PersonReply, RulesShown } from "../app/run/prompter.ts";
 import type { Question } from "../core/ports.ts";
 import { visible } from "../core/visible.ts";
 import {
@@ -13,10 +13,10 @@ import {
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
 import type { AskPerson } from "../tools/tool-context.ts";
-import { Keyboard, type Piece, Prompt } from "./terminal-input.ts";
+import { Keyboard, type InputPiece, Prompt } from "./terminal-input.ts";
 
 /** The meaning of a key: a reply, or the next thing to ask. */
-export type Choice = Reply | "more" | "tell" | "edit";
+export type Choice = PersonReply | "more" | "tell" | "edit";
 
 /** The echo of a key, and the choice once it is made. */
 interface Step {
@@ -76,7 +76,7 @@ export class TypedChoice {
     this.#choices = choices;
   }
 
-  take(piece: Piece | undefined): Step {
+  take(piece: InputPiece | undefined): Step {
     if (piece === undefined) return { echo: "\n", choice: "no" };
     if (piece.kind === "interrupt") return { echo: "^C\n", choice: "interrupt" };
     if (piece.kind !== "keys") return { echo: "" };
@@ -154,7 +154,7 @@ export interface AskedQuestion {
 /** Questions on the terminal. Only keys that are pressed after a question is on the screen answer it. */
 export function questionsOn({ pause, rulesFor, edits, ...terminal }: QuestionParts) {
   const place = placeOn(terminal);
-  return async (question: Question, signal: AbortSignal): Promise<Reply> => {
+  return async (question: Question, signal: AbortSignal): Promise<PersonReply> => {
     const resume = pause();
     try {
       return await replyTo({ place, rulesFor, edits, question, signal });
@@ -179,7 +179,7 @@ export async function saysYes(
 }
 
 /** Leads through all pages of the question, to a reply. */
-export async function replyTo(asked: AskedQuestion): Promise<Reply> {
+export async function replyTo(asked: AskedQuestion): Promise<PersonReply> {
   const { place, question, signal } = asked;
   const { output } = place;
   const { pages, whole } = approvalPages(question, output, place.beside);
@@ -219,7 +219,7 @@ function editable({ args }: Question): string | undefined {
 const MAX_EDITED = 1000;
 
 /** The reply that follows from a choice; undefined if the question is still open. */
-async function replyFrom(asked: AskedQuestion, choice: Choice): Promise<Reply | undefined> {
+async function replyFrom(asked: AskedQuestion, choice: Choice): Promise<PersonReply | undefined> {
   const { place, question, signal } = asked;
   switch (choice) {
     case "tell": {
@@ -345,7 +345,7 @@ export async function askOnce(
   question: Question,
   signal: AbortSignal,
   rulesFor?: QuestionParts["rulesFor"],
-): Promise<Reply> {
+): Promise<PersonReply> {
   using keyboard = new Keyboard({
     input: process.stdin,
     write: (text) => stderr.write(text),

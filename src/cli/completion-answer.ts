@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { hostFrom, packageRoot } from "../app/host.ts";
-import { type Candidate, candidateLine, word } from "../core/wording.ts";
+import { type CompletionCandidate, candidateLine, word } from "../core/wording.ts";
 import { PRESETS } from "../core/network.ts";
 import { stdout } from "../render/tty/output.ts";
 
@@ -39,13 +39,16 @@ async function completionLines(line: string, breaks: string): Promise<readonly s
 }
 
 /** A build without a manifest has no words to offer. */
-function readCatalogue(): Catalogue {
+function readCatalogue(): CommandCatalogue {
   const text = readFileSync(path.join(packageRoot, "oclif.manifest.json"), "utf8");
-  const { commands } = JSON.parse(text) as Pick<Catalogue, "commands">;
+  const { commands } = JSON.parse(text) as Pick<CommandCatalogue, "commands">;
   return { commands, topics: manifest.oclif.topics };
 }
 
-type Source = (wanted: CompletionRequest, catalogue: Catalogue) => Promise<readonly Candidate[]>;
+type Source = (
+  wanted: CompletionRequest,
+  catalogue: CommandCatalogue,
+) => Promise<readonly CompletionCandidate[]>;
 
 const none: Source = () => Promise.resolve([]);
 
@@ -76,8 +79,8 @@ const host = (): ReturnType<typeof hostFrom> => hostFrom(process.env);
 /** For `config set KEY`: the values that a flag of the same setting takes, true and false, or the known models. */
 async function settingValues(
   { given }: CompletionRequest,
-  { commands }: Catalogue,
-): Promise<readonly Candidate[]> {
+  { commands }: CommandCatalogue,
+): Promise<readonly CompletionCandidate[]> {
   const [key = ""] = given;
   if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });
   const { DEFAULTS } = await import("../config/settings-schema.ts");
@@ -177,7 +180,7 @@ export interface KnownCommand {
   readonly examples?: readonly string[];
 }
 
-export interface Catalogue {
+export interface CommandCatalogue {
   /** Keyed by id: words separated by colons. */
   readonly commands: Readonly<Record<string, KnownCommand>>;
   readonly topics: Readonly<Record<string, { readonly description: string }>>;
@@ -202,7 +205,7 @@ type ValueKind =
 interface CompletionRequest {
   readonly kind: ValueKind | "words";
   /** For `words`, all candidates; otherwise the looked-up values are added to them. */
-  readonly words: readonly Candidate[];
+  readonly words: readonly CompletionCandidate[];
   /** Precedes each value: `--model=`. */
   readonly head: string;
   /** The words given to the command so far, without flags. */
@@ -246,7 +249,7 @@ export const argKind = (id: string, name: string): ValueKind =>
   ARG_VALUES[`${id} ${name}`] ?? ARG_VALUES[name] ?? "free";
 
 /** What fits at the cursor. */
-export function completionAt({ before, current }: TypedLine, catalogue: Catalogue): CompletionRequest {
+export function completionAt({ before, current }: TypedLine, catalogue: CommandCatalogue): CompletionRequest {
   const [first, second = current] = before;
   if (first === "sessions" && second.startsWith("-"))
     return ofCommand("sessions:list", before.slice(1), current, catalogue);
@@ -262,7 +265,7 @@ export function completionAt({ before, current }: TypedLine, catalogue: Catalogu
   return ofCommand(id, before.slice(path + 1), current, catalogue);
 }
 
-const words = (found: readonly Candidate[]): CompletionRequest => ({
+const words = (found: readonly CompletionCandidate[]): CompletionRequest => ({
   kind: "words",
   words: found,
   head: "",
@@ -270,7 +273,7 @@ const words = (found: readonly Candidate[]): CompletionRequest => ({
 });
 
 /** The words that may follow those of a topic, or start a line. */
-function nextWords(typed: string, { commands, topics }: Catalogue): readonly Candidate[] {
+function nextWords(typed: string, { commands, topics }: CommandCatalogue): readonly CompletionCandidate[] {
   const below = typed === "" ? "" : `${typed}:`;
   const found = new Map<string, string>();
   for (const [id, { hidden, summary }] of Object.entries(commands)) {
@@ -287,7 +290,7 @@ function ofCommand(
   id: string,
   rest: readonly string[],
   current: string,
-  { commands }: Catalogue,
+  { commands }: CommandCatalogue,
 ): CompletionRequest {
   const command = commands[id];
   if (command === undefined) return words([]);
@@ -352,7 +355,7 @@ function flagNamed(typed: string, { flags }: KnownCommand): string | undefined {
 }
 
 /** Flags that can still be given; a flag that excludes a given one is not offered. */
-function flagWords({ flags }: KnownCommand, said: ReadonlySet<string>): readonly Candidate[] {
+function flagWords({ flags }: KnownCommand, said: ReadonlySet<string>): readonly CompletionCandidate[] {
   const left = Object.entries(flags).filter(
     ([name, { multiple, exclusive = [], hidden }]) =>
       hidden !== true &&

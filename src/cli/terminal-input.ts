@@ -16,7 +16,7 @@ export type Line =
 export type Completion = readonly [hits: readonly string[], of: string];
 
 /** Receives a piece; undefined when no more will come. */
-export type Reader = (piece: Piece | undefined) => void;
+export type InputReader = (piece: InputPiece | undefined) => void;
 
 /** The part of a terminal's input that this needs. */
 interface KeySource {
@@ -45,8 +45,8 @@ interface KeyboardOptions {
 export class Keyboard implements Disposable {
   readonly #options: KeyboardOptions;
   readonly #pieces = new KeyPieces();
-  #ahead: Piece[] = [];
-  #reader: Reader | undefined;
+  #ahead: InputPiece[] = [];
+  #reader: InputReader | undefined;
   #ended = false;
 
   constructor(options: KeyboardOptions) {
@@ -62,13 +62,13 @@ export class Keyboard implements Disposable {
   }
 
   /** The previous reader continues when this one is done. */
-  read(reader: Reader): void {
+  read(reader: InputReader): void {
     this.#reader = reader;
     this.#hand();
   }
 
   /** The reader has what it wanted. */
-  done(reader: Reader): void {
+  done(reader: InputReader): void {
     if (this.#reader === reader) this.#reader = undefined;
   }
 
@@ -134,7 +134,7 @@ export class Keyboard implements Disposable {
 }
 
 /** Keyboard input, in pieces that each belong to one reader. */
-export type Piece =
+export type InputPiece =
   /** At most one line end, and only at the end. */
   | { readonly kind: "keys"; readonly text: string }
   /** The text between the marks that terminals put around a paste, however many lines. */
@@ -151,10 +151,10 @@ export class KeyPieces {
   #held = "";
   #inPaste = false;
 
-  push(chunk: string): readonly Piece[] {
+  push(chunk: string): readonly InputPiece[] {
     let text = this.#held + chunk;
     this.#held = "";
-    const pieces: Piece[] = [];
+    const pieces: InputPiece[] = [];
     for (;;) {
       const mark = this.#inPaste ? END : START;
       const at = text.indexOf(mark);
@@ -170,7 +170,7 @@ export class KeyPieces {
     return pieces;
   }
 
-  #before(text: string): readonly Piece[] {
+  #before(text: string): readonly InputPiece[] {
     if (!this.#inPaste) return keysOf(text);
     return [{ kind: "paste", text: text.replaceAll(/\r\n?/g, "\n") }];
   }
@@ -186,8 +186,8 @@ export class KeyPieces {
   }
 }
 
-function keysOf(text: string): readonly Piece[] {
-  const pieces: Piece[] = [];
+function keysOf(text: string): readonly InputPiece[] {
+  const pieces: InputPiece[] = [];
   let rest = text;
   while (rest !== "") {
     const next = NEXT.exec(rest);
@@ -289,7 +289,7 @@ export class Prompt {
     reader.prompt();
     if (fill !== "") reader.write(fill);
     let offered = fill !== "" && !kept;
-    const take = (piece: Piece | undefined): void => {
+    const take = (piece: InputPiece | undefined): void => {
       if (piece === undefined) return reader.close();
       if (offered && isTyped(piece)) reader.write("", { ctrl: true, name: "u" });
       offered = false;
@@ -306,7 +306,7 @@ export class Prompt {
     });
   }
 
-  #feed(reader: Interface, input: Readable, piece: Piece): void {
+  #feed(reader: Interface, input: Readable, piece: InputPiece): void {
     if (piece.kind === "paste") reader.write(this.#pastes.folded(piece.text));
     else if (piece.kind === "keys") input.emit("data", Buffer.from(piece.text));
     else if (piece.kind === "interrupt") input.emit("data", Buffer.from("\u0003"));
@@ -314,7 +314,7 @@ export class Prompt {
 }
 
 /** Unlike keys that move, send or erase. */
-const isTyped = ({ kind, ...piece }: Piece): boolean =>
+const isTyped = ({ kind, ...piece }: InputPiece): boolean =>
   kind === "paste" || ("text" in piece && /^[^\u0000-\u001F\u007F]/.test(piece.text));
 
 /** The longest paste that is shown as it is; more would fill the screen. */

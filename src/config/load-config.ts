@@ -13,9 +13,9 @@ import { formatSize } from "../core/wording.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 import { type Env, placesFrom } from "./places.ts";
-import type { Layer } from "./setting-rules.ts";
+import type { SettingsLayer } from "./setting-rules.ts";
 import {
-  type Change,
+  type ChangeDirection,
   changeOf,
   DEFAULTS,
   SEARCH_PATHS,
@@ -71,7 +71,7 @@ export interface ConfigRequest {
 
 interface Source {
   readonly origin: string;
-  readonly layer: Layer;
+  readonly layer: SettingsLayer;
 }
 
 /** defaults < user file < project file (all of it if trusted, else only what tightens) < environment < flags. */
@@ -120,26 +120,26 @@ async function projectSource({ file, text, trusted }: ProjectText, under: Settin
 
 /** Splits a layer into settings that only tighten, and the others without those that change nothing. */
 function splitTightening(
-  layer: Layer,
+  layer: SettingsLayer,
   under: Settings,
-): { readonly counted: Layer; readonly ignored: readonly IgnoredSetting[] } {
+): { readonly counted: SettingsLayer; readonly ignored: readonly IgnoredSetting[] } {
   const changes = changesBy(layer, under);
   const keys = new Set(changes.filter(({ change }) => change === "tightens").map(({ key }) => key));
   const counted = Object.fromEntries(Object.entries(layer).filter(([key]) => keys.has(key as SettingKey)));
   return { counted, ignored: changes.filter(({ change }) => change === "loosens").map(withoutChange) };
 }
 
-const withoutUsersOwn = (layer: Layer): Layer =>
+const withoutUsersOwn = (layer: SettingsLayer): SettingsLayer =>
   Object.fromEntries(Object.entries(layer).filter(([key]) => !USERS_OWN.has(key as SettingKey)));
 
 const withoutChange = ({ key, from, to }: SettingChange): IgnoredSetting => ({ key, from, to });
 
 export interface SettingChange extends IgnoredSetting {
-  readonly change: Change;
+  readonly change: ChangeDirection;
 }
 
 /** What a layer would change, key by key, in the order of the schema. */
-function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
+function changesBy(layer: SettingsLayer, under: Settings): readonly SettingChange[] {
   const after = mergeLayer(under, layer);
   return SETTING_KEYS.filter((key) => layer[key] !== undefined).map((key) => {
     const [from, to] = [under[key], after[key]];
@@ -148,12 +148,15 @@ function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
 }
 
 /** Checks a value. The rules of all settings are loaded only when there is something to check. */
-async function checkedLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Promise<Layer> {
+async function checkedLayer(
+  value: unknown,
+  at: (keys: readonly PropertyKey[]) => string,
+): Promise<SettingsLayer> {
   const { readLayer } = await import("./setting-rules.ts");
   return readLayer(value, at);
 }
 
-function layerOf(file: string, text: string): Promise<Layer> {
+function layerOf(file: string, text: string): Promise<SettingsLayer> {
   const document = parseConfigDocument(file, text);
   return checkedLayer(document.value, document.at);
 }
@@ -192,13 +195,13 @@ async function flagSources(flags: ConfigRequest["flags"]): Promise<Source[]> {
 }
 
 /** The settings that a source sets; for `search`, also each of its keys. */
-function pathsIn(layer: Layer): readonly string[] {
+function pathsIn(layer: SettingsLayer): readonly string[] {
   const halves = Object.keys(layer.search ?? {}).map((half) => `search.${half}`);
   const plain = Object.keys(layer).filter((key) => key !== "search");
   return [...plain, ...(halves.length > 0 ? ["search", ...halves] : [])];
 }
 
-const mergeLayer = (settings: Settings, layer: Layer): Settings =>
+const mergeLayer = (settings: Settings, layer: SettingsLayer): Settings =>
   ({
     ...settings,
     ...layer,

@@ -329,7 +329,7 @@ const RULES = {
 
 /** One source of settings: any of these keys, and no others. */
 export const layerSchema = z.strictObject(RULES).partial();
-export type Layer = z.infer<typeof layerSchema>;
+export type SettingsLayer = z.infer<typeof layerSchema>;
 
 /** The keys inside settings that have keys of their own. */
 const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -346,7 +346,7 @@ const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
 const KEYS = Object.keys(RULES);
 
 /** Checks one source of settings as a whole; `at` returns the position of a key in it. */
-export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Layer {
+export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): SettingsLayer {
   const parsed = layerSchema.safeParse(withoutAliases(value, at));
   if (parsed.success) return parsed.data;
   throw firstIssue(parsed.error, value, at);

@@ -1,12 +1,12 @@
 /** Every setting with its default. The accepted values are in setting-rules.ts, loaded only to read a source. */
 import { writtenDuration, writtenSize } from "../core/wording.ts";
-import type { Layer } from "./setting-rules.ts";
+import type { SettingsLayer } from "./setting-rules.ts";
 import type { STORES } from "./setting-words.ts";
 
 const MINUTE = 60_000;
 const MiB = 2 ** 20;
 
-type AllSettings = { readonly [Key in keyof Layer]-?: Exclude<Layer[Key], undefined> };
+type AllSettings = { readonly [Key in keyof SettingsLayer]-?: Exclude<SettingsLayer[Key], undefined> };
 
 export type Settings = Omit<AllSettings, "search"> & {
   readonly search: {
@@ -195,10 +195,10 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   capabilities: never(SPENDING),
 };
 
-export type Change = "same" | "tightens" | "loosens";
+export type ChangeDirection = "same" | "tightens" | "loosens";
 
 /** The effect of setting this key from `from` to `to`. A change that does not surely tighten loosens. */
-export function changeOf<K extends SettingKey>(key: K, from: Settings[K], to: Settings[K]): Change {
+export function changeOf<K extends SettingKey>(key: K, from: Settings[K], to: Settings[K]): ChangeDirection {
   if (JSON.stringify(from) === JSON.stringify(to)) return "same";
   return isTighter(DIRECTIONS[key], from, to) ? "tightens" : "loosens";
 }

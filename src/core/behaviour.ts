@@ -103,7 +103,7 @@ export interface WeighedRule {
 export const note = (words: string): WeighedRule => ({ weight: "note", words });
 export const noisy = (words: string): WeighedRule => ({ weight: "noisy", words });
 export const hostile = (words: string): WeighedRule => ({ weight: "hostile", words });
-export type Verdict = "quiet" | "noisy" | "hostile";
+export type RepositoryVerdict = "quiet" | "noisy" | "hostile";
 
 /** One thing that a repository contains or does, found by a rule. */
 export interface Finding {
@@ -147,7 +147,7 @@ export interface VetStep {
 
 /** The output of `harness vet --json`. */
 export interface VetReport {
-  readonly verdict: Verdict;
+  readonly verdict: RepositoryVerdict;
   readonly exit_code: number;
   readonly repository: {
     /** As the user named it. */
@@ -172,7 +172,7 @@ export interface VetReport {
 /** The output of `harness vet --compare --json`: what one version does or contains that another does not. */
 export interface VetComparison {
   /** Judges only what is new. */
-  readonly verdict: Verdict;
+  readonly verdict: RepositoryVerdict;
   readonly exit_code: number;
   readonly before: Pick<VetReport, "verdict" | "repository">;
   readonly after: Pick<VetReport, "verdict" | "repository">;
@@ -188,7 +188,7 @@ export interface VetComparison {
 export const VET_EXIT = { quiet: 0, noisy: 30, hostile: 40 } as const;
 
 /** The gravest finding decides; notes alone are quiet. */
-export const verdictOf = (findings: readonly Pick<Finding, "weight">[]): Verdict => {
+export const verdictOf = (findings: readonly Pick<Finding, "weight">[]): RepositoryVerdict => {
   const has = (weight: Weight): boolean => findings.some((finding) => finding.weight === weight);
   return has("hostile") ? "hostile" : has("noisy") ? "noisy" : "quiet";
 };

@@ -1,5 +1,5 @@
 /** A range of lines that replaces a range of the other text. Line numbers start at 0, ends are exclusive. */
-export interface Change {
+export interface LineChange {
   readonly from: number;
   readonly to: number;
   readonly newFrom: number;
@@ -51,12 +51,12 @@ interface Run {
 }
 
 /** Changes that turn one list into the other, in order. Without `runs`, since the diff was too long: one change. */
-export function changesOf(runs: readonly Run[] | undefined, of: DifferingLines): readonly Change[] {
+export function changesOf(runs: readonly Run[] | undefined, of: DifferingLines): readonly LineChange[] {
   const whole = [
     { count: of.before.length, added: false, removed: true },
     { count: of.after.length, added: true, removed: false },
   ];
-  const changes: Change[] = [];
+  const changes: LineChange[] = [];
   let [at, newAt] = [of.start, of.start];
   for (const { count, added, removed } of runs ?? whole) {
     const [to, newTo] = [added ? at : at + count, removed ? newAt : newAt + count];
@@ -71,8 +71,11 @@ export function changesOf(runs: readonly Run[] | undefined, of: DifferingLines):
 }
 
 /** Groups changes with at most this many lines between them. */
-export function groupChanges(changes: readonly Change[], apart: number): readonly (readonly Change[])[] {
-  const groups: Change[][] = [];
+export function groupChanges(
+  changes: readonly LineChange[],
+  apart: number,
+): readonly (readonly LineChange[])[] {
+  const groups: LineChange[][] = [];
   for (const change of changes) {
     const last = groups.at(-1);
     if (last !== undefined && change.from - (last.at(-1)?.to ?? 0) <= apart) last.push(change);
@@ -83,10 +86,10 @@ export function groupChanges(changes: readonly Change[], apart: number): readonl
 
 /** The hunks of a unified diff, with this many lines around each change. Lines include their ends. */
 export const hunksOf = (
-  changes: readonly Change[],
+  changes: readonly LineChange[],
   { before, after }: { readonly before: readonly string[]; readonly after: readonly string[] },
   around: number,
-): readonly Hunk[] =>
+): readonly DiffHunk[] =>
   groupChanges(changes, 2 * around).map((group) => {
     const [first, last] = [group[0], group.at(-1)];
     if (first === undefined || last === undefined) return { from: [0, 0], to: [0, 0], lines: [] };
@@ -119,7 +122,7 @@ const marked = (mark: string, lines: readonly string[]): readonly string[] =>
 
 /** How many lines the changes add and remove. */
 export const lineCounts = (
-  changes: readonly Change[],
+  changes: readonly LineChange[],
 ): { readonly added: number; readonly removed: number } => ({
   added: changes.reduce((sum, { newFrom, newTo }) => sum + newTo - newFrom, 0),
   removed: changes.reduce((sum, { from, to }) => sum + to - from, 0),
@@ -183,10 +186,10 @@ export interface FileSide {
 export interface LineDiff {
   readonly added: number;
   readonly removed: number;
-  readonly hunks: readonly Hunk[];
+  readonly hunks: readonly DiffHunk[];
 }
 
-export interface Hunk {
+export interface DiffHunk {
   /** As in a hunk's header: the first line, from 1 on, and the number of lines. */
   readonly from: readonly [first: number, count: number];
   readonly to: readonly [first: number, count: number];

@@ -76,10 +76,10 @@ export interface Box {
   ): Promise<FileResult<FileContent>>;
   /** All or nothing. An existing file keeps its mode; missing folders are created. */
   write(path: string, content: Uint8Array): Promise<FileResult<null>>;
-  list(path: string): Promise<FileResult<readonly Entry[]>>;
-  stat(path: string): Promise<FileResult<Entry>>;
+  list(path: string): Promise<FileResult<readonly ListedEntry[]>>;
+  stat(path: string): Promise<FileResult<ListedEntry>>;
   /** Lines that match a regular expression; ignored and binary files are left out. */
-  search(request: SearchRequest): Promise<FileResult<SearchResult>>;
+  search(request: PatternSearch): Promise<FileResult<SearchResult>>;
   /** What has changed in the workspace since the box began, if it was told to watch. */
   changes(): Promise<Changes>;
   /** Protected paths below the workspace that were replaced from outside, and so lost their protection. */
@@ -197,7 +197,7 @@ export interface FileContent {
   readonly size: number;
 }
 
-export interface SearchRequest {
+export interface PatternSearch {
   readonly pattern: string;
   /** The workspace when left out. */
   readonly folder?: string;
@@ -211,7 +211,7 @@ export interface SearchResult {
   readonly more: boolean;
 }
 
-export interface Entry {
+export interface ListedEntry {
   readonly name: string;
   readonly kind: "file" | "folder" | "link" | "odd";
   readonly mode: number;

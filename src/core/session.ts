@@ -29,7 +29,7 @@ export type SessionRecord =
   | {
       readonly kind: "answered";
       readonly question: Question;
-      readonly word: Word;
+      readonly word: AnswerWord;
       /** What was granted with the answer. */
       readonly grant?: GrantSaid;
     };
@@ -173,7 +173,7 @@ export interface Session {
   readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
   readonly outputs: Outputs;
   readonly audit: Audit;
-  readonly steps: Steps;
+  readonly steps: StepStore;
 }
 
 /** Version of the record of a parked run; another version is not resumed. */
@@ -259,7 +259,7 @@ export interface EndedCall extends Pick<Denial, "call" | "tool" | "target" | "ru
 
 /** `never`: the session was continued without an answer. */
 export const WORDS = ["once", "session", "always", "deny", "never"] as const;
-export type Word = (typeof WORDS)[number];
+export type AnswerWord = (typeof WORDS)[number];
 
 /** Records after which a question is no longer open. */
 const PAST: ReadonlySet<SessionRecord["kind"]> = new Set(["message", "rolled_back", "cleared", "answered"]);
@@ -330,7 +330,7 @@ export interface AuditVerdict {
 }
 
 /** Identifies a call that may write. */
-export interface Writing {
+export interface WritingCall {
   readonly call: string;
   readonly turn: number;
   /** Processes started by the call may keep writing after it has ended. */
@@ -342,7 +342,7 @@ export interface Checkpoints {
   /** Scans the workspace ahead of time, so that the first call does not wait for it. */
   prepare(): void;
   /** `signal` ends the scan before the work, which then starts anyway and has to check the signal. */
-  around<T>(writing: Writing, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  around<T>(writing: WritingCall, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
    * The paths that are the same as before the run: kind, mode and content, whatever their times and inodes say. Empty
    * when that is unknown.
@@ -361,7 +361,7 @@ export const NO_CHECKPOINTS: Checkpoints = {
 };
 
 /** The number of the last step so far; 0 when there is none. */
-export const lastStep = (steps: Steps): number => steps.all().at(-1)?.step ?? 0;
+export const lastStep = (steps: StepStore): number => steps.all().at(-1)?.step ?? 0;
 
 /** lost: from this step on nothing could be recorded. */
 const STEP_KINDS = ["call", "undo", "redo", "lost"] as const;
@@ -385,7 +385,7 @@ export interface Step {
 }
 
 /** The steps of one session. Durable when a call returns. */
-export interface Steps {
+export interface StepStore {
   begin(step: Omit<Step, "step" | "at" | "after" | "ended">): number;
   end(step: number, trees: { readonly before: string; readonly after: string }): void;
   all(): readonly Step[];

@@ -136,12 +136,12 @@ export function fitsWildcard([first = "", ...rest]: Wildcard, text: string): boo
 }
 
 /** A word that a shell may complete, and the description shown beside it. */
-export interface Candidate {
+export interface CompletionCandidate {
   readonly value: string;
   readonly about: string;
 }
 
-export const word = (value: string, about = ""): Candidate => ({ value, about });
+export const word = (value: string, about = ""): CompletionCandidate => ({ value, about });
 
 /** Characters that have no meaning to any shell, wherever they stand in a word; other words are not offered. */
 const PLAIN_WORD = /^[\w./@%,:+-][\w./@%,:+=-]*$/;
@@ -149,7 +149,7 @@ const MAX_WORD = 200;
 const MAX_ABOUT = 60;
 
 /** Titles and names come from others: no part of a line may be read as a second line, or by a terminal. */
-export function candidateLine({ value, about }: Candidate): string | undefined {
+export function candidateLine({ value, about }: CompletionCandidate): string | undefined {
   if (!PLAIN_WORD.test(value) || value.length > MAX_WORD) return undefined;
   const shown = visibleLine(about);
   const short = shown.length <= MAX_ABOUT ? shown : `${shown.slice(0, MAX_ABOUT - 1).toWellFormed()}…`;

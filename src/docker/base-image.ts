@@ -7,7 +7,7 @@ import type { Container } from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { type Engine, engineFailure, hasStatus } from "./engine.ts";
 import { isDebianLike, readSystem, runHost, type System } from "../platform/host-programs.ts";
-import { type BuildRequest, configureScript, shortHash } from "./image-inputs.ts";
+import { type ImageBuildRequest, configureScript, shortHash } from "./image-inputs.ts";
 import { isImageThere, lackOfImage } from "./image-progress.ts";
 import { makeFolder } from "../platform/folders.ts";
 
@@ -20,7 +20,7 @@ export const BASE_REPOSITORY = "harness-base";
 const SILENCE_MS = 20_000;
 
 /** True if the base image is there, pulled now or before; false if no registry answers. */
-export async function pullBase(engine: Engine, request: BuildRequest): Promise<boolean> {
+export async function pullBase(engine: Engine, request: ImageBuildRequest): Promise<boolean> {
   const lack = await lackOfImage(engine.api, PULLED_BASE, {
     silenceMs: SILENCE_MS,
     signal: request.signal,
@@ -31,7 +31,7 @@ export async function pullBase(engine: Engine, request: BuildRequest): Promise<b
 }
 
 /** A base made from the packages of this machine's own distribution, kept for the next build. */
-export async function localBase(engine: Engine, request: BuildRequest): Promise<string> {
+export async function localBase(engine: Engine, request: ImageBuildRequest): Promise<string> {
   const system = await readSystem(request.env);
   if (!isDebianLike(system)) throw noBase("this machine has no apt to make one with");
   if (engine.version.arch !== HOST_ARCH)
@@ -85,7 +85,7 @@ interface Bootstrap {
   readonly system: System;
   /** A folder of ours, removed by the caller. */
   readonly work: string;
-  readonly request: BuildRequest;
+  readonly request: ImageBuildRequest;
 }
 
 const MAX_FILES = 4096;
@@ -146,7 +146,7 @@ async function sweepStages({ api }: Engine): Promise<void> {
 }
 
 /** Unpacks every package into one tree and returns the tree's tar file, with everything owned by root. */
-async function unpackSystem(work: string, system: System, request: BuildRequest): Promise<string> {
+async function unpackSystem(work: string, system: System, request: ImageBuildRequest): Promise<string> {
   request.onLine("downloading the packages of a minimal system");
   const { debs, sourcesList } = await downloadSystem(work, system, request);
   const root = path.join(work, "root");
@@ -178,7 +178,11 @@ const UNPACK = `for deb in "$1"/.stage/base/*.deb; do
     --exclude=./usr/share/zoneinfo --exclude=./usr/share/lintian
 done`;
 
-async function sh(script: string, args: readonly string[], { env, signal }: BuildRequest): Promise<void> {
+async function sh(
+  script: string,
+  args: readonly string[],
+  { env, signal }: ImageBuildRequest,
+): Promise<void> {
   const argv: [string, ...string[]] = ["sh", "-euc", `umask 022; ${script}`, "sh", ...args];
   const { code, tail } = await runHost(argv, { env: { ...env, LC_ALL: "C.UTF-8" }, signal });
   if (code !== 0) throw new Error(tail.slice(-3).join("; "));
@@ -228,7 +232,11 @@ const MERGED_USR = "usr-is-merged";
  * Downloads the packages with this machine's own apt, mirrors and keys, into a folder of ours: nothing is installed,
  * apt's own state is only read, and no root is needed. Only archives that apt itself trusts are used.
  */
-export async function downloadSystem(work: string, system: System, request: BuildRequest): Promise<Archive> {
+export async function downloadSystem(
+  work: string,
+  system: System,
+  request: ImageBuildRequest,
+): Promise<Archive> {
   const config = await privateApt(work, request);
   const env = { ...request.env, APT_CONFIG: config, LC_ALL: "C.UTF-8" };
   // Somebody else's archive that does not answer is no reason to stop: ours may have answered.
@@ -275,7 +283,7 @@ function readTarget(
 }
 
 interface AptRequest {
-  readonly env: BuildRequest["env"];
+  readonly env: ImageBuildRequest["env"];
   readonly signal: AbortSignal;
 }
 
@@ -298,7 +306,7 @@ async function listing(
   return lines;
 }
 
-async function privateApt(work: string, request: BuildRequest): Promise<string> {
+async function privateApt(work: string, request: ImageBuildRequest): Promise<string> {
   for (const folder of ["lists/partial", "cache/archives/partial", "empty", "state", "sources"])
     makeFolder(path.join(work, folder), 0o777);
   await writeFile(path.join(work, "status"), "");
@@ -317,7 +325,7 @@ async function privateApt(work: string, request: BuildRequest): Promise<string> 
 /** This machine's settings for reaching its mirrors (proxies, certificates), and our folders for everything else. */
 async function configText(
   work: string,
-  request: BuildRequest,
+  request: ImageBuildRequest,
   sources: "main.list" | "base.list",
 ): Promise<string> {
   const dump = await listing(["apt-config", "dump"], { env: request.env, signal: request.signal });

@@ -13,7 +13,7 @@ import { quoted } from "./environments/dockerfile-copies.ts";
 import { topOf, unstartedContainer } from "./unstarted-container.ts";
 import { localBase, pullBase, PULLED_BASE } from "./base-image.ts";
 import {
-  type BuildRequest,
+  type ImageBuildRequest,
   COMPILED,
   type ImageInputs,
   imageTag,
@@ -168,7 +168,7 @@ export async function imageExists(engine: Engine, name: string): Promise<boolean
 /** Makes the sandbox image unless one of the same inputs is there. The tag appears only when everything is done. */
 export async function ensureImage(
   engine: Engine,
-  request: BuildRequest,
+  request: ImageBuildRequest,
   rebuild = false,
 ): Promise<BuiltImage> {
   const inputs = await readImageInputs(request.root, engine.version.arch);
@@ -183,7 +183,7 @@ export async function ensureImage(
 interface Build {
   readonly engine: Engine;
   readonly inputs: ImageInputs;
-  readonly request: BuildRequest;
+  readonly request: ImageBuildRequest;
   readonly rebuild: boolean;
 }
 
@@ -220,7 +220,7 @@ async function buildOn(
 }
 
 /** The builder accepts these arguments even if the Dockerfile does not name them. */
-function proxyArgs(env: BuildRequest["env"]): Record<string, string> {
+function proxyArgs(env: ImageBuildRequest["env"]): Record<string, string> {
   const names = ["http_proxy", "https_proxy", "no_proxy"].flatMap((name) => [name, name.toUpperCase()]);
   return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
 }

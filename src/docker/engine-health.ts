@@ -249,7 +249,10 @@ export async function checkImage(engine: Engine, root: string, image: string): P
   }
 }
 
-export function readCheck({ stdout: output, exit_code }: Pick<Outcome, "stdout" | "exit_code">): ImageCheck {
+export function readCheck({
+  stdout: output,
+  exit_code,
+}: Pick<OnceResult, "stdout" | "exit_code">): ImageCheck {
   if (exit_code === null) return { missing: [`a sh that ends within ${SECONDS} s`], absent: [], node: "" };
   const gone = new Set([...output.matchAll(/^no (\S+)$/gm)].map((match) => match[1] ?? ""));
   const node = /^v(\d+\.\d+\.\d+)$/m.exec(output)?.[1] ?? "";
@@ -271,7 +274,7 @@ interface OneshotRequest {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface Outcome {
+export interface OnceResult {
   /** Null if the time ran out first. */
   readonly exit_code: number | null;
   readonly stdout: string;
@@ -281,7 +284,7 @@ export interface Outcome {
 const OUTPUT_LIMIT = 64 * 1024;
 
 /** Runs one locked container to its end and removes it, whatever happens. For checks, not for tool calls. */
-export async function runOnce(engine: Engine, once: OneshotRequest, timeoutMs: number): Promise<Outcome> {
+export async function runOnce(engine: Engine, once: OneshotRequest, timeoutMs: number): Promise<OnceResult> {
   const plan = await planOf(engine, once);
   const container = await createContainer(engine, plan).catch((thrown: unknown) => {
     throw new HarnessError(

@@ -16,7 +16,7 @@ export interface Engine {
   readonly endpoint: Endpoint;
   readonly version: EngineVersion;
   /** How long it may take to answer. */
-  readonly patience: Patience;
+  readonly patience: EnginePatience;
   /** What it said of its machine when it was found; asked for again where this is left out. */
   readonly info?: Promise<unknown>;
 }
@@ -73,7 +73,7 @@ async function knock(
   const until = (own: AbortSignal): AbortSignal =>
     signal === undefined ? own : AbortSignal.any([own, signal]);
   try {
-    const patience = new Patience();
+    const patience = new EnginePatience();
     const api = engineClient(await dockerOptions(endpoint, env), patience);
     // Whoever looks for an engine nearly always wants a box of it, and over a socket a second question costs nothing.
     const info = endpoint.host.startsWith("unix:") ? askInfo(api, until(failed.signal)) : undefined;
@@ -318,7 +318,7 @@ export const askEngine = (
   });
 
 /** An engine's client that limits every wait and sends the content of a create request only once. */
-export function engineClient(options: Docker.DockerOptions, patience: Patience): Docker {
+export function engineClient(options: Docker.DockerOptions, patience: EnginePatience): Docker {
   const api = new Docker(options);
   const modem = api.modem as Modem;
   const dial = modem.dial.bind(modem);
@@ -366,7 +366,7 @@ interface Wait {
 }
 
 /** How long an engine may take to answer: a stopped process keeps a socket open for ever. */
-export class Patience {
+export class EnginePatience {
   readonly #bounds: Bounds;
   readonly #pending = new Set<(ms: number) => void>();
   #hurried = false;

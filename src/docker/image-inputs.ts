@@ -106,7 +106,7 @@ async function readManifest(file: string): Promise<Manifest> {
   }
 }
 
-export interface BuildRequest {
+export interface ImageBuildRequest {
   /** The folder of the installed package, with Dockerfile.sandbox and package.json. */
   readonly root: string;
   readonly cache: string;

@@ -5,14 +5,14 @@ import { reasonOf } from "../core/errors.ts";
 import { isMissing } from "./engine.ts";
 
 /** One line of the engine's progress for a pull or a build. */
-export interface Progress {
+export interface ImageProgress {
   readonly text: string;
   readonly error?: string;
 }
 
 interface Following {
   readonly signal: AbortSignal;
-  readonly onLine: (line: Progress) => void;
+  readonly onLine: (line: ImageProgress) => void;
 }
 
 interface Bounded extends Following {
@@ -39,7 +39,7 @@ export async function lackOfImage(api: Docker, image: string, bounds: Bounded): 
   const timer = setTimeout(() => silence.abort(), bounds.silenceMs);
   try {
     const abortSignal = AbortSignal.any([bounds.signal, silence.signal]);
-    const onLine = (line: Progress): void => {
+    const onLine = (line: ImageProgress): void => {
       // Waiting for another try is no progress: an engine may retry for ever.
       if (!/^(?:\w+ )?(?:Retrying|Waiting)\b/.test(line.text)) timer.refresh();
       bounds.onLine(line);
@@ -72,7 +72,7 @@ export async function* progressOf(
   stream: Readable,
   signal: AbortSignal,
   onAny: () => void = () => undefined,
-): AsyncGenerator<Progress, void> {
+): AsyncGenerator<ImageProgress, void> {
   const abort = (): void => void stream.destroy(new Error("interrupted"));
   signal.addEventListener("abort", abort, { once: true });
   try {
@@ -101,7 +101,7 @@ async function* linesOf(stream: Readable): AsyncGenerator<string> {
   if (rest !== "") yield rest;
 }
 
-function readLine(line: string): Progress | undefined {
+function readLine(line: string): ImageProgress | undefined {
   let value: unknown;
   try {
     value = JSON.parse(line);

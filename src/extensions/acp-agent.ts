@@ -34,7 +34,7 @@ import {
   stopOf,
   updatesOf,
 } from "./acp-updates.ts";
-import { messageLines, type Wire } from "./message-lines.ts";
+import { messageLines, type MessageWire } from "./message-lines.ts";
 
 /** The editor, as a session sees it. */
 export interface EditorLink {
@@ -86,7 +86,7 @@ export interface AcpServing {
 const MAX_SESSIONS = 32;
 
 /** Serves one editor until it leaves. */
-export function serveAcp(host: AcpHost, wire: Wire): AcpServing {
+export function serveAcp(host: AcpHost, wire: MessageWire): AcpServing {
   const editor = new Editor(host);
   const connection = appOf(editor).connect(streamOver(wire));
   return { closed: connection.closed, close: () => connection.close() };
@@ -401,7 +401,7 @@ class EditorUpdates {
  * A stream over untrusted lines: a line that is too long or not a message is answered and skipped. Nothing more is read
  * while the editor does not read our output.
  */
-function streamOver({ input, write }: Wire): Stream {
+function streamOver({ input, write }: MessageWire): Stream {
   const lines = messageLines(input);
   const state = { written: Promise.resolve() };
   const put = (message: object): Promise<void> => {

@@ -5,7 +5,7 @@ import { isInside } from "../core/file-names.ts";
 import { visible } from "../core/visible.ts";
 import {
   entriesOf,
-  type Found,
+  type FoundExtensions,
   type Origin,
   type Problem,
   readFrontMatter,
@@ -60,7 +60,7 @@ const firstLineOf = (body: string): string =>
     .find((line) => line !== "") ?? "";
 
 /** The commands in one of the user's folders; links are followed only to Markdown files. */
-export async function ownCommands(folder: string, workspace: string): Promise<Found<AddedCommand>> {
+export async function ownCommands(folder: string, workspace: string): Promise<FoundExtensions<AddedCommand>> {
   const all: AddedCommand[] = [];
   const problems: Problem[] = [];
   const seen = new Set<string>();
@@ -105,7 +105,7 @@ async function ownCommand(place: string, file: string, workspace: string): Promi
 export function projectCommands(
   files: readonly { readonly path: string; readonly text: string }[],
   folders: readonly string[],
-): Found<AddedCommand> {
+): FoundExtensions<AddedCommand> {
   const all: AddedCommand[] = [];
   const problems: Problem[] = [];
   for (const folder of folders)

@@ -13,9 +13,9 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { JsonSchema } from "../core/model-provider.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { visibleLine } from "../core/visible.ts";
-import { messageLines, type Wire } from "./message-lines.ts";
+import { messageLines, type MessageWire } from "./message-lines.ts";
 
-export interface OfferedTool {
+export interface ServedTool {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonSchema;
@@ -40,7 +40,7 @@ export interface McpHost {
   readonly version: string;
   /** Told to the client's model about the server. */
   readonly instructions: string;
-  readonly tools: readonly OfferedTool[];
+  readonly tools: readonly ServedTool[];
   readonly call: (call: OfferedCall, signal: AbortSignal) => Promise<AnsweredCall>;
 }
 
@@ -60,7 +60,7 @@ interface Timing {
 /** Serves one client until it leaves. */
 export function serveMcp(
   host: McpHost,
-  wire: Wire,
+  wire: MessageWire,
   { progressMs }: Timing = { progressMs: 5000 },
 ): McpServing {
   const ended = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ function serverOf(host: McpHost, progressMs: number): Server {
   return server;
 }
 
-const listed = ({ name, description, schema, reads }: OfferedTool): Tool => ({
+const listed = ({ name, description, schema, reads }: ServedTool): Tool => ({
   name,
   description,
   inputSchema: { ...schema, type: "object" },
@@ -168,13 +168,13 @@ class LineTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport["onmessage"];
-  readonly #wire: Wire;
+  readonly #wire: MessageWire;
   readonly #ended: () => void;
   readonly #open = new Set<Id>();
   #written: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(wire: Wire, ended: () => void) {
+  constructor(wire: MessageWire, ended: () => void) {
     this.#wire = wire;
     this.#ended = ended;
   }

@@ -7,7 +7,7 @@ const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const DEEPEST = 100;
 
 /** Both ends of standard input and output, or of a similar connection. */
-export interface Wire {
+export interface MessageWire {
   readonly input: Readable;
   /** Writes one whole message; resolves when the reader has room for more. */
   readonly write: (message: object) => Promise<void>;

@@ -38,16 +38,16 @@ export interface Problem {
   readonly why: string;
 }
 
-export interface Found<T> {
+export interface FoundExtensions<T> {
   readonly all: readonly T[];
   readonly problems: readonly Problem[];
 }
 
 /** Merges finds from several places: the first of each name wins, and a mere copy of it is not a problem. */
 export function firstOfEachName<T extends { readonly name: string; readonly place: string }>(
-  found: readonly Found<T>[],
+  found: readonly FoundExtensions<T>[],
   isCopy: (one: T, other: T) => boolean,
-): Found<T> {
+): FoundExtensions<T> {
   const byName = new Map<string, T>();
   const problems = found.flatMap((each) => each.problems);
   for (const one of found.flatMap(({ all }) => all)) {
@@ -84,7 +84,7 @@ export function readSkill(text: string, folder: string): SkillWords | string {
 }
 
 /** The skills in one of the user's folders. Files that a run could have written in `workspace` do not count. */
-export async function ownSkills(folder: string, workspace: string): Promise<Found<Skill>> {
+export async function ownSkills(folder: string, workspace: string): Promise<FoundExtensions<Skill>> {
   const all: Skill[] = [];
   const { entries, problems: unread } = await entriesOf(folder);
   const problems: Problem[] = [...unread];
@@ -206,8 +206,8 @@ export function projectSkills<T extends ProjectFile>(
   files: readonly T[],
   folders: readonly string[],
   bytes: (file: T) => Promise<Uint8Array>,
-): Found<Skill> {
-  const found = skillFoldersOf(files, folders).map(({ folder, own, main }): Found<Skill> => {
+): FoundExtensions<Skill> {
+  const found = skillFoldersOf(files, folders).map(({ folder, own, main }): FoundExtensions<Skill> => {
     if (main === undefined) return { all: [], problems: [] };
     const words = main.bytes === undefined ? readSkill(main.text, path.posix.basename(folder)) : NO_TEXT;
     if (typeof words === "string") return { all: [], problems: [{ file: main.path, why: words }] };

@@ -16,7 +16,7 @@ const MOST_DESCRIPTION = 1000;
 /** The limit of model APIs. */
 const LONGEST_NAME = 64;
 
-export interface OfferedTool {
+export interface McpTool {
   /** `server__tool` */
   readonly name: string;
   /** The server's own name for the tool. */
@@ -35,8 +35,8 @@ interface LeftOut {
   readonly why: string;
 }
 
-export interface Catalogue {
-  readonly tools: readonly OfferedTool[];
+export interface ToolCatalogue {
+  readonly tools: readonly McpTool[];
   /** Does not include denied tools: leaving those out is intended. */
   readonly left: readonly LeftOut[];
 }
@@ -52,8 +52,8 @@ const listed = z.looseObject({
   inputSchema: z.looseObject({}),
 });
 
-export function catalogueOf(server: string, list: readonly unknown[], filter: Filter): Catalogue {
-  const tools = new Map<string, OfferedTool>();
+export function catalogueOf(server: string, list: readonly unknown[], filter: Filter): ToolCatalogue {
+  const tools = new Map<string, McpTool>();
   const left: LeftOut[] = [];
   let bytes = 0;
   for (const given of list) {
@@ -83,7 +83,7 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
   return { tools: [...tools.values()], left };
 }
 
-const sizeOf = ({ description, schema }: OfferedTool): number =>
+const sizeOf = ({ description, schema }: McpTool): number =>
   description.length + JSON.stringify(schema).length;
 
 function nameIn(given: unknown): string {
@@ -91,7 +91,7 @@ function nameIn(given: unknown): string {
   return typeof name === "string" ? name.slice(0, 100) : "(without a name)";
 }
 
-function offeredTool(name: string, given: z.infer<typeof listed>): OfferedTool | LeftOut {
+function offeredTool(name: string, given: z.infer<typeof listed>): McpTool | LeftOut {
   const read = plainSchema(given.inputSchema);
   if ("why" in read) return { tool: given.name, why: read.why };
   const { name: own, description = "", inputSchema } = given;
@@ -388,9 +388,9 @@ const form = z.strictObject({ form: z.literal(1), tools: z.record(z.string(), z.
 
 interface Compared {
   /** The description has changed. */
-  readonly changed: readonly OfferedTool[];
+  readonly changed: readonly McpTool[];
   /** New tools; empty if nothing was known about the server. */
-  readonly added: readonly OfferedTool[];
+  readonly added: readonly McpTool[];
 }
 
 export class ToolPins {
@@ -403,10 +403,10 @@ export class ToolPins {
     this.#known = read(file);
   }
 
-  compare(tools: readonly OfferedTool[]): Compared {
+  compare(tools: readonly McpTool[]): Compared {
     const known = this.#known;
     if (known === undefined) return { changed: [], added: [] };
-    const isKnown = ({ own }: OfferedTool): boolean => Object.hasOwn(known, own);
+    const isKnown = ({ own }: McpTool): boolean => Object.hasOwn(known, own);
     return {
       changed: tools.filter((tool) => isKnown(tool) && known[tool.own] !== tool.hash),
       added: tools.filter((tool) => !isKnown(tool)),
@@ -414,7 +414,7 @@ export class ToolPins {
   }
 
   /** Records the tools as they are now. A removed tool stays known: it may return in another form. */
-  keep(tools: readonly OfferedTool[]): Promise<void> {
+  keep(tools: readonly McpTool[]): Promise<void> {
     const now = tools.map(({ own, hash }) => [own, hash] as const);
     const before = Object.entries(this.#known ?? {}).filter(
       ([own]) => !tools.some((tool) => tool.own === own),

@@ -33,12 +33,12 @@ export interface TrustOwner {
 }
 
 /** `changed`: it was trusted with other bytes. */
-export type Standing = "trusted" | "new" | "changed" | "unusable";
+export type TrustStanding = "trusted" | "new" | "changed" | "unusable";
 
 /** One kind of thing that a project brings, and whether it is trusted. */
-export interface Item {
+export interface TrustItem {
   readonly brought: Brought;
-  readonly standing: Standing;
+  readonly standing: TrustStanding;
   /** What was trusted of this kind before, including its text; empty if nothing was. */
   readonly before: readonly BroughtFile[];
   /** A person has seen these very bytes and said no. */
@@ -48,7 +48,7 @@ export interface Item {
 export interface ProjectTrust {
   /** Undefined if there is no project: then nothing is brought. */
   readonly place: ProjectPlace | undefined;
-  readonly items: readonly Item[];
+  readonly items: readonly TrustItem[];
   /** Trusted, but no longer there. */
   readonly gone: readonly Kind[];
   /** Hash of everything that is there and can be trusted, as named by `--yes`. Empty if there is nothing. */
@@ -124,7 +124,7 @@ const WHY = {
   unusable: "it cannot be used",
 };
 
-function itemOf(brought: Brought, record: TrustRecord | undefined): Item {
+function itemOf(brought: Brought, record: TrustRecord | undefined): TrustItem {
   const { kind } = brought;
   const before = record?.trusted.find((each) => each.kind === kind)?.files ?? [];
   if (!brought.usable) return { brought, standing: "unusable", before, declined: false };

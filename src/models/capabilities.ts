@@ -1,6 +1,6 @@
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
 import { lastName } from "../core/file-names.ts";
-import type { Wire } from "./model-api.ts";
+import type { ModelWire } from "./model-api.ts";
 import { billions } from "./model-kinds.ts";
 import { FAMILIES } from "./model-families.generated.ts";
 import type { ContextInForce, ModelInForce } from "./providers/ollama-server.ts";
@@ -171,7 +171,7 @@ function longest<T extends { readonly prefix: string }>(
  * the first request on. Each request looks the capabilities up again, because a server that was down reports more once
  * it is back.
  */
-export function providerWithCapabilities(wire: Wire, options: ProviderOptions): Provider {
+export function providerWithCapabilities(wire: ModelWire, options: ProviderOptions): Provider {
   const refused = options.fallbacks ?? new RememberedFallbacks();
   const assumed = new Map<string, Capabilities>();
   const fallbacks: Fallbacks = {

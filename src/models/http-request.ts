@@ -162,7 +162,7 @@ export function releaseConnection(response: IncomingMessage, lingerMs: number): 
 }
 
 /** The outcome of one request for a JSON value. `refused` carries the server's own words, empty if it gave none. */
-export type Answer =
+export type HttpAnswer =
   | { readonly kind: "json"; readonly value: unknown }
   | { readonly kind: "refused"; readonly status: number; readonly error: string }
   | { readonly kind: "foreign"; readonly reason: string }
@@ -180,7 +180,7 @@ const NO_TLS = /^(?:EPROTO$|ERR_SSL|ERR_TLS)/;
 const MAX_ERROR = 500;
 
 /** Sends one request and returns the whole answer as a value; never throws. */
-export async function askJson(request: HttpRequest): Promise<Answer> {
+export async function askJson(request: HttpRequest): Promise<HttpAnswer> {
   try {
     return await answerIn(await send(request));
   } catch (thrown) {
@@ -197,7 +197,7 @@ export async function askJson(request: HttpRequest): Promise<Answer> {
 const endedBy = (signal: AbortSignal): string =>
   signal.reason instanceof DOMException && signal.reason.name === "TimeoutError" ? NO_ANSWER : "cancelled";
 
-async function answerIn(response: IncomingMessage): Promise<Answer> {
+async function answerIn(response: IncomingMessage): Promise<HttpAnswer> {
   const status = response.statusCode ?? 0;
   if (status >= 300 && status < 400) {
     response.destroy();

@@ -16,7 +16,7 @@ import { formatDuration } from "../core/wording.ts";
  * One API, without what all APIs share: `provider.ts` adds time limits, retries, calls written as prose, checks of
  * native calls and accounting.
  */
-export interface Wire {
+export interface ModelWire {
   /**
    * One request, one attempt. Yields events as they arrive. Returns once the server has said that it is done; in every
    * other case it throws a `WireFailure`, and never anything else. `signal` ends the request at once.
@@ -171,7 +171,7 @@ export const wasRefused = ({ kind, raw, refusesTools, refusesHold }: WireFailure
 /**
  * Limits on the time and size of one attempt. A local model may load for minutes, and may write a call without output.
  */
-export interface Limits {
+export interface RequestLimits {
   /** Time for a connection. */
   readonly connectMs: number;
   /** Time from the request to the first event: the server loads the model and reads the prompt. */
@@ -187,7 +187,7 @@ export interface Limits {
 
 const MINUTE = 60_000;
 
-export const LIMITS: Limits = {
+export const LIMITS: RequestLimits = {
   connectMs: 10_000,
   firstMs: 10 * MINUTE,
   idleMs: 10 * MINUTE,
@@ -197,7 +197,7 @@ export const LIMITS: Limits = {
 };
 
 interface Watch {
-  readonly limits: Limits;
+  readonly limits: RequestLimits;
   readonly clock: Clock;
   /** The caller's signal. */
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
 import { formatCount } from "../core/wording.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
-import { type Answer, askJson } from "./http-request.ts";
+import { type HttpAnswer, askJson } from "./http-request.ts";
 import { billions, kindOf } from "./model-kinds.ts";
 import { type KeyedProvider, PROVIDER_SERVERS, readKey } from "./provider-servers.ts";
 import { ollamaAddress } from "./providers/ollama-client.ts";
@@ -117,7 +117,7 @@ function reach(provider: Keyed, baseUrl: string | null, key: string) {
 }
 
 /** Omits the server's own words: some servers repeat the key that they refuse. */
-function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: Answer): Health {
+function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: HttpAnswer): Health {
   switch (answer.kind) {
     case "json":
       return fail(`${base} does not answer like the ${provider.name} API`, OTHER_BASE);
@@ -241,7 +241,7 @@ export async function askServer(question: ServerQuestion): Promise<ServerAnswer>
 
 const noList = (reason: string): ServerAnswer => ({ models: null, reason, wordOn: () => NOT_REPORTED });
 
-function whyNot(answer: Exclude<Answer, { readonly kind: "json" }>): string {
+function whyNot(answer: Exclude<HttpAnswer, { readonly kind: "json" }>): string {
   return answer.kind === "refused" ? `HTTP ${answer.status}` : answer.reason;
 }
 

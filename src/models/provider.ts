@@ -23,7 +23,7 @@ import {
   dayOf,
   endless,
   inShort,
-  type Limits,
+  type RequestLimits,
   LIMITS,
   modelFailure,
   NO_USAGE,
@@ -37,7 +37,7 @@ import {
   usageOf,
   wasRefused,
   Watched,
-  type Wire,
+  type ModelWire,
   type WireEvent,
   WireFailure,
 } from "./model-api.ts";
@@ -57,7 +57,7 @@ import {
 
 export interface ProviderOptions {
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<RequestLimits>;
   readonly retry?: Partial<RetryRules> & {
     /** Resolves after this time, or as soon as the signal fires. */
     readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -78,7 +78,7 @@ export interface ProviderOptions {
 /**
  * Makes a `Provider` from one API: adds everything of the contract that the wire lacks, in the same way for every API.
  */
-export function makeProvider(wire: Wire, options: ProviderOptions): Provider {
+export function makeProvider(wire: ModelWire, options: ProviderOptions): Provider {
   const setup = setupFrom(wire, options);
   const clock = setup.clock;
   const wait = options.retry?.wait ?? ((ms, signal) => pause(clock, ms, signal));
@@ -114,7 +114,7 @@ async function* stream(
   }
 }
 
-function setupFrom(wire: Wire, options: ProviderOptions): Setup {
+function setupFrom(wire: ModelWire, options: ProviderOptions): Setup {
   const { keys = [], written = (tools) => new CallStream(tools) } = options;
   return {
     wire,
@@ -136,8 +136,8 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
 type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
 
 interface Setup {
-  readonly wire: Wire;
-  readonly limits: Limits;
+  readonly wire: ModelWire;
+  readonly limits: RequestLimits;
   readonly rules: RetryRules;
   readonly pressure: BackPressure;
   /** Removes secrets from a text for people. */

@@ -10,9 +10,9 @@ import {
   type Stop,
   type ToolCall,
 } from "../core/model-provider.ts";
-import type { Counted, Limits, WireEvent } from "./model-api.ts";
+import type { Counted, RequestLimits, WireEvent } from "./model-api.ts";
 import { type OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
-import type { ReadCall, ReadCalls, TextCallReader } from "./text-calls/text-protocol.ts";
+import type { TextCall, ReadCalls, TextCallReader } from "./text-calls/text-protocol.ts";
 
 interface Ended {
   readonly found: ReadCalls;
@@ -51,11 +51,11 @@ export class Reply {
   readonly #wholeText = new WholeText();
   readonly #wholeThinking = new WholeText();
   readonly #written: TextCallReader;
-  readonly #limits: Limits;
+  readonly #limits: RequestLimits;
   readonly #circles: Repetitions | null;
 
   /** `small`: the reply of a small model, which may repeat itself endlessly. */
-  constructor(written: TextCallReader, limits: Limits, small = false) {
+  constructor(written: TextCallReader, limits: RequestLimits, small = false) {
     this.#circles = small ? new Repetitions() : null;
     this.#written = written;
     this.#limits = limits;
@@ -250,7 +250,7 @@ export class NativeCalls {
 
   /** Calls that can be run and those that cannot, each in the order in which they began. */
   end(tools: OfferedTools): ReadCalls {
-    const calls: ReadCall[] = [];
+    const calls: TextCall[] = [];
     const malformed: MalformedCall[] = [];
     for (const { id, name: given, args } of this.#made) {
       const name = tools.resolve(given);

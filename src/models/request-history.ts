@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Message, ToolCall } from "../core/model-provider.ts";
 
 /** A transcript in a form that every server accepts. */
-export interface Conversation {
+export interface RequestTranscript {
   /** All system texts before the first other message; empty if there are none. */
   readonly system: string;
   readonly turns: readonly Turn[];
@@ -31,7 +31,7 @@ const NO_RESULT = "No result: the call was not run to its end.";
  * turns; each call directly followed by its result. A system message in the middle of the history would make servers
  * read everything again, and some refuse it, so it becomes a user message. Results of unknown calls do too.
  */
-export function conversationOf(messages: readonly Message[]): Conversation {
+export function conversationOf(messages: readonly Message[]): RequestTranscript {
   const first = messages.findIndex(({ role }) => role !== "system");
   const head = messages.slice(0, first === -1 ? messages.length : first);
   const turns = new Turns();

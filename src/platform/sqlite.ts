@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 export type Row = Readonly<Record<string, unknown>>;
 
 /** An open database with its statements. Errors are SQLite's own; the file's owner translates them for people. */
-export class Connection implements Disposable {
+export class SqliteConnection implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 

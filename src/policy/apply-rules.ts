@@ -3,7 +3,7 @@ import { fitsWildcard, type Wildcard } from "../core/wording.ts";
 import type { Ruling } from "./containment.ts";
 import { type Called, isAside, programOf } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
-import type { PathFacts, Places } from "./judge-effects.ts";
+import type { PathFacts, PolicyPlaces } from "./judge-effects.ts";
 import { resolvePath } from "./paths/normal-path.ts";
 import { type Around, mayFit, type PathPattern, surelyFits } from "./paths/path-pattern.ts";
 import { isCalled, isNeverAllowed, isWhole, pathOf, type UserRule, type UserRules } from "./rule.ts";
@@ -14,7 +14,7 @@ interface Judged {
   readonly calls: readonly Called[];
   readonly effects: readonly Effect[];
   readonly rulings: readonly Ruling[];
-  readonly places: Places;
+  readonly places: PolicyPlaces;
   readonly mode: Mode;
 }
 
@@ -113,7 +113,7 @@ interface Claim {
   readonly effect: Effect;
   /** The command that has the effect; undefined where the shell itself has it. */
   readonly called: Called | undefined;
-  readonly places: Places;
+  readonly places: PolicyPlaces;
 }
 
 /**
@@ -180,7 +180,7 @@ const isNamed = ({ effect: named }: UserRule, { change }: { readonly change: str
 
 type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" }>;
 
-function vouchesPath({ path }: UserRule, { kind, path: at }: PathEffect, places: Places): boolean {
+function vouchesPath({ path }: UserRule, { kind, path: at }: PathEffect, places: PolicyPlaces): boolean {
   if (at === null) return false;
   if (path !== null) return surelyPath(path, at, places);
   const facts = places.facts(at, kind === "read" ? "read" : "write");
@@ -203,7 +203,7 @@ function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: Own
 }
 
 /** `./run.sh` in a rule is the workspace's, whatever `cd` came before. */
-function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: Places): boolean {
+function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: PolicyPlaces): boolean {
   const name = words[0]?.value ?? "";
   return (
     !name.includes("/") || name.startsWith("/") || path === `${workspace}/${name.replace(/^(?:\.\/)+/, "")}`
@@ -223,7 +223,7 @@ function vouchesDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim:
 }
 
 /** A word that looks like a path is treated as one even for unknown programs: it must not lead outside or to a secret. */
-function staysInside(word: string, places: Places): boolean {
+function staysInside(word: string, places: PolicyPlaces): boolean {
   const path = word.startsWith("-") ? word.slice(word.indexOf("=") + 1) : word;
   const facts = places.facts(resolvePath(places.workspace, path), "read");
   const outside = /^\/|(?:^|\/)\.\.(?:\/|$)/.test(path) && !INSIDE.has(facts.kind) && facts.kind !== "system";
@@ -241,7 +241,12 @@ function isPinned([from, to]: Span, { words }: Called, pinned: number): boolean 
 }
 
 /** The command's words are exact, and it has each effect, path and host that the rule names. */
-function fitsAllow(rule: UserRule, called: Called, effects: readonly Effect[], places: Places): boolean {
+function fitsAllow(
+  rule: UserRule,
+  called: Called,
+  effects: readonly Effect[],
+  places: PolicyPlaces,
+): boolean {
   const { effect: names, path, host } = rule;
   const named = (effect: Effect): boolean => names === null || names.some((name) => isCalled(effect, name));
   const has = (test: (effect: Effect) => boolean): boolean =>

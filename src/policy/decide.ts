@@ -14,7 +14,7 @@ import { EffectWalk } from "./effects/effect-walk.ts";
 import type { Effect } from "./effects/effect.ts";
 import type { Scope } from "./effects/scope.ts";
 import { withFetched } from "./effects/shell-effects.ts";
-import { type Places, rulingOf, placesFor } from "./judge-effects.ts";
+import { type PolicyPlaces, rulingOf, placesFor } from "./judge-effects.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { Models } from "./programs/program-models.ts";
 import type { UserRules } from "./rule.ts";
@@ -61,7 +61,7 @@ interface Standing {
   readonly contained: boolean;
 }
 
-export interface Explained {
+export interface ExplainedDecision {
   readonly decision: CommandDecision;
   /** One for each rule of the decision. */
   readonly standings: readonly Standing[];
@@ -76,7 +76,7 @@ export interface TextEffects {
 /** What is judged, and where. */
 interface Judged {
   readonly text: string;
-  readonly places: Places;
+  readonly places: PolicyPlaces;
   readonly context: CommandContext;
 }
 
@@ -90,7 +90,7 @@ export class CommandPolicy {
   }
 
   /** The same decision with one standing per rule, for display. */
-  explain(text: string, context: CommandContext): Explained {
+  explain(text: string, context: CommandContext): ExplainedDecision {
     const { rulings, decision } = this.judge(text, context);
     const contains = containsIn(context);
     const standings = decision.rules.map((rule) => {

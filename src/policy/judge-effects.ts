@@ -16,10 +16,16 @@ import {
 } from "./containment.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { isKept, type Op, type PlaceKind, placeOfPattern, placeOfResolved } from "./paths/path-place.ts";
+import {
+  isKept,
+  type PathAccess,
+  type PlaceKind,
+  placeOfPattern,
+  placeOfResolved,
+} from "./paths/path-place.ts";
 
 /** The ruling of one effect. */
-export function rulingOf(effect: Effect, places: Places): Ruling {
+export function rulingOf(effect: Effect, places: PolicyPlaces): Ruling {
   const { id, reason, worth } = kindRuling(effect, places);
   const { verdict, readOnly, contained } = worth;
   // All rulings have the same keys in the same order: they are read fast.
@@ -30,7 +36,7 @@ interface Rule extends Pick<Ruling, "id" | "reason"> {
   readonly worth: Worth;
 }
 
-function kindRuling(effect: Effect, places: Places): Rule {
+function kindRuling(effect: Effect, places: PolicyPlaces): Rule {
   switch (effect.kind) {
     case "read":
     case "write":
@@ -75,7 +81,7 @@ const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, 
 
 type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
-function networkRule({ by, hosts, inside }: NetworkEffect, { granted, denied }: Places): Rule {
+function networkRule({ by, hosts, inside }: NetworkEffect, { granted, denied }: PolicyPlaces): Rule {
   if (inside === true)
     return rule(
       "network",
@@ -97,7 +103,7 @@ const toHosts = (hosts: readonly string[]): string => (hosts.length === 0 ? "" :
 type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" | "device" }>;
 
 /** Facts about paths; all paths are absolute and normalised. */
-export interface Places {
+export interface PolicyPlaces {
   readonly workspace: string;
   readonly home: string;
   /** Hosts that the box may reach. */
@@ -122,7 +128,7 @@ export interface PathFacts {
   readonly ignored: boolean;
 }
 
-function pathRuling(effect: PathEffect, places: Places): Rule {
+function pathRuling(effect: PathEffect, places: PolicyPlaces): Rule {
   const { path, by } = effect;
   if (effect.kind === "device") return { id: "device", reason: `${by} writes to a device`, worth: DENIED };
   if (path === null) return unknownPath(effect);
@@ -153,7 +159,7 @@ const unknownPath = ({ kind, by }: PathEffect): Rule =>
 
 const OWN_ENVIRONMENT = "/proc/self/environ";
 
-function readRuling(path: string, by: string, places: Places): Rule {
+function readRuling(path: string, by: string, places: PolicyPlaces): Rule {
   const { kind, secret, ignored } = places.facts(path, "read");
   const what = shown(path, places);
   if (ignored)
@@ -169,7 +175,7 @@ function readRuling(path: string, by: string, places: Places): Rule {
   return { id: `read.${kind}`, reason: `${by} reads ${what}`, worth: HARMLESS };
 }
 
-function changeRuling({ kind, by }: PathEffect, path: string, places: Places): Rule {
+function changeRuling({ kind, by }: PathEffect, path: string, places: PolicyPlaces): Rule {
   const facts = places.facts(path, "write");
   const what = shown(path, places);
   if (facts.trap !== null)
@@ -201,7 +207,7 @@ const VERBS = {
 } as const;
 
 /** The path as people write it, with `~`. */
-function shown(path: string, { workspace, home }: Places): string {
+function shown(path: string, { workspace, home }: PolicyPlaces): string {
   if (path === workspace) return "the workspace";
   if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
   if (path === home) return "the home folder";
@@ -257,7 +263,10 @@ const SYSTEM =
  * The workspace itself, a folder above it, a home or a system folder. A pattern for all of a folder counts as the
  * folder.
  */
-export function isBroad(path: string, { workspace, home }: Pick<Places, "workspace" | "home">): boolean {
+export function isBroad(
+  path: string,
+  { workspace, home }: Pick<PolicyPlaces, "workspace" | "home">,
+): boolean {
   const folder = folderOfPattern(path);
   const holds = (inner: string): boolean => isInside(folder, inner);
   return (
@@ -272,7 +281,7 @@ export function isBroad(path: string, { workspace, home }: Pick<Places, "workspa
  * Whether the path stands for a whole folder outside the workspace, by a pattern or by the folder's own name: `rm ~/*`,
  * `mv / x`. Such a command needs no recursive option.
  */
-function namesAll(path: string, places: Places): boolean {
+function namesAll(path: string, places: PolicyPlaces): boolean {
   const { kind } = places.facts(path, "write");
   if (kind !== "outside" && kind !== "system") return false;
   return folderOfPattern(path) !== path || path === "/" || path === places.home;
@@ -296,7 +305,7 @@ function folderOfPattern(path: string): string {
 
 type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 
-function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Places): Rule {
+function codeRuling({ from, path, text, followed, by }: CodeEffect, places: PolicyPlaces): Rule {
   switch (from) {
     case "fetched":
       return { id: "code.fetched", reason: `${by} runs downloaded code`, worth: DENIED };
@@ -327,13 +336,13 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
 }
 
 /** The box also contains third-party code that lies in the workspace or among temporary files. */
-function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
+function elsewhere(path: CodeEffect["path"], reason: string, places: PolicyPlaces): Rule {
   const kind = path === null ? "outside" : places.facts(path, "read").kind;
   const worth = kind === "workspace" || kind === "temp" ? CONTAINED : UNKNOWN_DEED;
   return { id: "code.elsewhere", reason, worth };
 }
 
-const inline = (text: string, by: string, places: Places): Rule => ({
+const inline = (text: string, by: string, places: PolicyPlaces): Rule => ({
   id: "code.inline",
   reason: staysInside(text, places)
     ? `${by} runs a small program given on the command line`
@@ -342,7 +351,7 @@ const inline = (text: string, by: string, places: Places): Rule => ({
 });
 
 /** Ruling on a program given as text; undefined where the text is unknown. */
-function textWorth(text: string | undefined, places: Places): Worth {
+function textWorth(text: string | undefined, places: PolicyPlaces): Worth {
   if (text === undefined) return UNKNOWN_DEED;
   if (codeObjection(text, places)) return ASKED;
   return staysInside(text, places) ? CONTAINED : UNKNOWN_DEED;
@@ -387,7 +396,7 @@ const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
 /** Folders with third-party code, and git's own data. */
 const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
 
-export function placesFor(context: Context): Places {
+export function placesFor(context: Context): PolicyPlaces {
   const { workspace, home, granted = [], denied = [] } = context;
   const isProject = (path: Place): boolean =>
     path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
@@ -403,8 +412,8 @@ export function placesFor(context: Context): Places {
   };
 }
 
-const NONE: Places["presets"] = new Set();
-const NO_GRANTS: Places["granted"] = [];
+const NONE: PolicyPlaces["presets"] = new Set();
+const NO_GRANTS: PolicyPlaces["granted"] = [];
 
 /** Name of the preset in `npm`, or in the form that also gives its registry: `npm=REGISTRY`. */
 const presetIn = (text: string): string => text.split("=", 1)[0] ?? "";
@@ -424,7 +433,7 @@ function keepsPath(path: string, mayWrite: boolean, context: Context): boolean {
   return secret !== null || ignored || (mayWrite && factsOf(path, "write", context).trap !== null);
 }
 
-function factsOf(path: string, op: Op, context: Context): PathFacts {
+function factsOf(path: string, op: PathAccess, context: Context): PathFacts {
   const place = isPattern(path) ? placeOfPattern(path, op, context) : placeOfResolved(path, op, context);
   return {
     kind: isPipe(path) ? "sink" : KINDS[place.kind],

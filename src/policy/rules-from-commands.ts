@@ -4,7 +4,7 @@ import { clipped } from "../core/wording.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, TextEffects } from "./decide.ts";
 import { type Called, isAside } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
-import { type Places, placesFor, rulingOf } from "./judge-effects.ts";
+import { type PolicyPlaces, placesFor, rulingOf } from "./judge-effects.ts";
 import { asGlob, joined, type Shape, shapeOf } from "./propose-grants.ts";
 import {
   type Examples,
@@ -107,7 +107,11 @@ interface Draft {
 }
 
 /** One draft for each command or redirect that is asked about, or why there is none. */
-function draftsFor(text: string, { calls, effects }: TextEffects, places: Places): readonly Draft[] | string {
+function draftsFor(
+  text: string,
+  { calls, effects }: TextEffects,
+  places: PolicyPlaces,
+): readonly Draft[] | string {
   const drafts = new Map<string, Draft>();
   const askedByCommand = new Map<Called, Effect[]>();
   for (const effect of effects) {
@@ -137,7 +141,7 @@ const isNever = (effect: Effect): boolean =>
  * `> file` is an effect of the shell: a rule for it names a file and no command, so only a file of the workspace is
  * accepted.
  */
-function redirectDraft(effect: Effect, places: Places): Draft | undefined {
+function redirectDraft(effect: Effect, places: PolicyPlaces): Draft | undefined {
   const at = pathOf(effect);
   if (effect.kind !== "write" || at === null || places.facts(at, "write").kind !== "workspace")
     return undefined;
@@ -149,7 +153,7 @@ function redirectDraft(effect: Effect, places: Places): Draft | undefined {
 function commandDraft(
   { words }: Called,
   asked: readonly Effect[],
-  { text, places }: { readonly text: string; readonly places: Places },
+  { text, places }: { readonly text: string; readonly places: PolicyPlaces },
 ): Draft | string {
   const vague = words.find(({ kind }) => kind !== "literal");
   if (vague !== undefined)

@@ -14,7 +14,7 @@ import type {
   RequestReport,
   RunEnd,
   RunReport,
-  Step,
+  ReportStep,
   TurnReport,
 } from "./report-form.ts";
 import { approvalWords, targetOf } from "./tty/call-lines.ts";
@@ -56,7 +56,7 @@ const keyOf = ({ agent = null, call }: { readonly agent?: string | null; readonl
 class RunBuilder {
   readonly #started: Of<"run.started">;
   readonly #at: number;
-  readonly #turns: { readonly turn: number; readonly at: number; readonly steps: Step[] }[];
+  readonly #turns: { readonly turn: number; readonly at: number; readonly steps: ReportStep[] }[];
   readonly #calls = new Map<string, Mutable<CallReport>>();
   readonly #all: CallReport[] = [];
   readonly #network = new Map<string, Reached>();
@@ -170,7 +170,7 @@ class RunBuilder {
     this.#network.set(key, { host, port, verdict, rule, reason, ...all });
   }
 
-  #push(step: Step): void {
+  #push(step: ReportStep): void {
     this.#turns.at(-1)?.steps.push(step);
   }
 

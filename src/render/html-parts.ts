@@ -24,7 +24,7 @@ import {
   type RunEnd,
   type RunReport,
   statusWords,
-  type Step,
+  type ReportStep,
   tokenWords,
   type TurnReport,
   verdictWords,
@@ -280,7 +280,7 @@ function turnSection({ turn, at, steps }: TurnReport, started: number): Html {
 
 const TONES = { quiet: "soft", warning: "held", error: "bad" } as const;
 
-function stepOf(step: Step): Html {
+function stepOf(step: ReportStep): Html {
   switch (step.kind) {
     case "call":
       return callDetails(step);

@@ -88,10 +88,10 @@ export interface HostTried {
 export interface TurnReport {
   readonly turn: number;
   readonly at: number;
-  readonly steps: readonly Step[];
+  readonly steps: readonly ReportStep[];
 }
 
-export type Step = ReplyReport | CallReport | Remark;
+export type ReportStep = ReplyReport | CallReport | Remark;
 
 interface ReplyReport {
   readonly kind: "said";

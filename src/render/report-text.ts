@@ -19,7 +19,7 @@ import {
   requestRows,
   type RunReport,
   statusWords,
-  type Step,
+  type ReportStep,
   tokenWords,
   type Tone,
   verdictWords,
@@ -187,7 +187,7 @@ function stepsText(run: RunReport, page: Page): void {
     page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);
 }
 
-function stepText(step: Step, page: Page): void {
+function stepText(step: ReportStep, page: Page): void {
   const indent = step.agent === null ? "    " : "      ";
   switch (step.kind) {
     case "call":

@@ -1,5 +1,12 @@
 /** What a repository brings, for the person who decides whether to trust it, and what was found in it. */
-import type { Finding, Verdict, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
+import type {
+  Finding,
+  RepositoryVerdict,
+  VetComparison,
+  VetReport,
+  VetStep,
+  Weight,
+} from "../core/behaviour.ts";
 import { visibleLine, visibleWhole } from "../core/visible.ts";
 import { formatDuration, formatSize, counted } from "../core/wording.ts";
 import { columnsOf, mark, widthOfStream, wrapped } from "./tty/columns.ts";
@@ -143,7 +150,7 @@ const paragraphs = (parts: readonly (readonly string[])[]): string =>
 /** Kinds of findings, the gravest first. */
 export const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
 const COLOURS = { quiet: "green", noisy: "yellow", hostile: "red" } as const satisfies Record<
-  Verdict,
+  RepositoryVerdict,
   string
 >;
 export const WEIGHT_HEADS: Readonly<Record<Weight, string>> = {
@@ -171,7 +178,11 @@ interface TextArea {
 
 const INDENT = 4;
 
-const headLines = (text: string, verdict: Verdict, { stream, width }: TextArea): readonly string[] =>
+const headLines = (
+  text: string,
+  verdict: RepositoryVerdict,
+  { stream, width }: TextArea,
+): readonly string[] =>
   wrappedKeeping(text, width).map((line) => styleText(["bold", COLOURS[verdict]], line, { stream }));
 
 const dimLines = (text: string, { stream, width }: TextArea): readonly string[] =>

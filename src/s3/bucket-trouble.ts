@@ -93,7 +93,7 @@ export interface ServerError {
   readonly region: string;
 }
 
-export interface Refusal extends ServerError {
+export interface BucketRefusal extends ServerError {
   readonly status: number;
   /** The server's clock; empty if it gives none. */
   readonly date: string;
@@ -104,7 +104,7 @@ const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 500, 502, 504
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(["RequestTimeout", "InternalError", "OperationAborted"]);
 
 /** The trouble behind an answer that is not a success. */
-export function refusalOf(said: Refusal, asked: BucketRequest): BucketTrouble {
+export function refusalOf(said: BucketRefusal, asked: BucketRequest): BucketTrouble {
   const { status, code, retryAfterMs } = said;
   const { access, what } = asked;
   const words = shownMessage([code, said.message].filter((each) => each !== "").join(": "), access);
@@ -142,7 +142,7 @@ export function refusalOf(said: Refusal, asked: BucketRequest): BucketTrouble {
 
 /** The bucket is in another region, or at another server. */
 function elsewhere(
-  { status, code, region }: Refusal,
+  { status, code, region }: BucketRefusal,
   { access, what, bucket }: BucketRequest,
 ): BucketTrouble | undefined {
   const names = status === 400 && region !== "" && region !== access.region;
@@ -160,7 +160,7 @@ function elsewhere(
 }
 
 function notThere(
-  { status, code }: Refusal,
+  { status, code }: BucketRefusal,
   { access, what, bucket }: BucketRequest,
 ): BucketTrouble | undefined {
   if (status !== 404) return undefined;
@@ -187,7 +187,7 @@ function notThere(
 
 /** The server refuses the key or the content. */
 function contentRefused(
-  { status, code }: Refusal,
+  { status, code }: BucketRefusal,
   { access, what }: BucketRequest,
   told: string,
 ): BucketTrouble | undefined {
@@ -205,7 +205,7 @@ function contentRefused(
 }
 
 function notAllowed(
-  { status, code, date }: Refusal,
+  { status, code, date }: BucketRefusal,
   { access, what, bucket, right }: BucketRequest,
   told: string,
 ): BucketTrouble | undefined {

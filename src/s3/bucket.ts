@@ -9,7 +9,7 @@ import { type BucketAccess, signedHeaders, uriEncoded } from "./bucket-access.ts
 import {
   type BucketRequest,
   BucketTrouble,
-  type Refusal,
+  type BucketRefusal,
   refusalOf,
   type ServerError,
   unreachable,
@@ -226,7 +226,7 @@ async function bytesWithin(
   return { bytes: Buffer.concat(pieces), whole: true };
 }
 
-async function refusalIn(response: Response, own: Date): Promise<Refusal> {
+async function refusalIn(response: Response, own: Date): Promise<BucketRefusal> {
   const { status, headers } = response;
   const { bytes } = await bytesWithin(response, MAX_ERROR_BYTES);
   const told = errorIn(bytes.toString("utf8"));

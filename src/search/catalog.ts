@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Connection, privateFile } from "../platform/sqlite.ts";
+import { SqliteConnection, privateFile } from "../platform/sqlite.ts";
 import {
   CATALOG,
   DamagedIndex,
@@ -13,14 +13,14 @@ import {
 } from "./index-folders.ts";
 import type { Role, Skip } from "./search-store.ts";
 import type { VectorWorth } from "./index-vectors.ts";
-import type { RuleFile, Stamp } from "./files/box-files.ts";
+import type { RuleFile, FileStamp } from "./files/box-files.ts";
 
 /** Records facts about one index and its files. */
 export class Catalog implements Disposable {
-  readonly #connection: Connection;
+  readonly #connection: SqliteConnection;
   readonly #folder: string;
 
-  private constructor(connection: Connection, folder: string) {
+  private constructor(connection: SqliteConnection, folder: string) {
     this.#connection = connection;
     this.#folder = folder;
   }
@@ -29,7 +29,7 @@ export class Catalog implements Disposable {
   static open(folder: string, tell: (aside: string) => void): Catalog {
     const file = path.join(folder, CATALOG);
     try {
-      return new Catalog(new Connection(openedAnew(file, tell)), folder);
+      return new Catalog(new SqliteConnection(openedAnew(file, tell)), folder);
     } catch (thrown) {
       throw indexFailure(thrown, folder);
     }
@@ -41,7 +41,7 @@ export class Catalog implements Disposable {
     if (!existsSync(file)) return undefined;
     try {
       const sqlite = readable(file);
-      return sqlite === undefined ? undefined : new Catalog(new Connection(sqlite), folder);
+      return sqlite === undefined ? undefined : new Catalog(new SqliteConnection(sqlite), folder);
     } catch {
       return undefined;
     }
@@ -228,7 +228,7 @@ function openedAnew(file: string, tell: (aside: string) => void): DatabaseSync {
 
 /** A file as it was last read. */
 export interface CatalogFile {
-  readonly stamp: Stamp;
+  readonly stamp: FileStamp;
   /** Any change since would have given the file another stamp. */
   readonly settled: boolean;
   /** Hash of the content; null if the file was not read. */
@@ -287,14 +287,14 @@ function factsOf(rows: readonly Row[]): CatalogFacts {
   return { ...NO_FACTS, ...(known as Partial<CatalogFacts>) };
 }
 
-const numbersOf = ({ size, mtimeMs, ctimeMs, ino }: Stamp): readonly [number, number, number, number] => [
+const numbersOf = ({ size, mtimeMs, ctimeMs, ino }: FileStamp): readonly [number, number, number, number] => [
   size,
   mtimeMs,
   ctimeMs,
   ino,
 ];
 
-const stampOf = (row: Row): Stamp => ({
+const stampOf = (row: Row): FileStamp => ({
   size: Number(row["size"]),
   mtimeMs: Number(row["mtime"]),
   ctimeMs: Number(row["ctime"]),

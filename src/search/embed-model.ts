@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
 import { unlessAborted } from "../platform/waits.ts";
-import { Connection, privateFile } from "../platform/sqlite.ts";
+import { SqliteConnection, privateFile } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { setAside } from "./index-folders.ts";
 import type { Chunk } from "./search-store.ts";
@@ -298,7 +298,7 @@ class SqliteCache implements VectorCache {
   }
 
   /** Runs within the write that may have made the cache too large. */
-  #prune(connection: Connection): void {
+  #prune(connection: SqliteConnection): void {
     if (usedBytes(connection) <= this.#maxBytes) return;
     const count = Number(connection.get("SELECT count(*) AS n FROM vectors")?.["n"]);
     connection.run(
@@ -312,7 +312,7 @@ const KEPT = "SELECT number, used, numbers FROM vectors WHERE model = ? AND hash
 const INSERT = "INSERT OR REPLACE INTO vectors (model, hash, used, numbers) VALUES (?, ?, ?, ?)";
 
 function modelRow(
-  connection: Connection,
+  connection: SqliteConnection,
   model: string,
 ): { readonly number: number; readonly dimension: number } | undefined {
   const row = connection.get("SELECT number, dimension FROM models WHERE name = ?", model);
@@ -322,7 +322,7 @@ function modelRow(
 }
 
 /** Free pages do not count: they are filled before the file grows. */
-function usedBytes(connection: Connection): number {
+function usedBytes(connection: SqliteConnection): number {
   const pragma = (name: string): number => Number(connection.get(`PRAGMA ${name}`)?.[name]);
   return (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
 }
@@ -334,7 +334,7 @@ const hashOf = (text: string): Uint8Array => createHash("sha256").update(text).d
 class CacheDatabase implements Disposable {
   readonly #folder: string;
   readonly #warn: (text: string) => void;
-  #connection: Connection | undefined;
+  #connection: SqliteConnection | undefined;
   #writes = true;
 
   constructor(folder: string, warn: (text: string) => void) {
@@ -347,7 +347,7 @@ class CacheDatabase implements Disposable {
     }
   }
 
-  read<T>(work: (connection: Connection) => T, otherwise: T): T {
+  read<T>(work: (connection: SqliteConnection) => T, otherwise: T): T {
     if (this.#connection === undefined) return otherwise;
     try {
       return work(this.#connection);
@@ -358,7 +358,7 @@ class CacheDatabase implements Disposable {
   }
 
   /** Runs `work` in one transaction. */
-  write(work: (connection: Connection) => void): void {
+  write(work: (connection: SqliteConnection) => void): void {
     if (!this.#writes) return;
     this.read((connection) => {
       try {
@@ -415,13 +415,13 @@ CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 `;
 
 /** Only the user may read the file: vectors reveal much about their texts. Throws what SQLite throws. */
-function openCacheFile(folder: string): Connection {
+function openCacheFile(folder: string): SqliteConnection {
   makeFolder(folder);
   const sqlite = new DatabaseSync(privateFile(cacheFileIn(folder)), { timeout: PATIENCE_MS });
   try {
     sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     sqlite.exec(TABLES);
-    return new Connection(sqlite);
+    return new SqliteConnection(sqlite);
   } catch (thrown) {
     sqlite.close();
     throw thrown;

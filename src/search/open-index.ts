@@ -6,7 +6,7 @@ import { CATALOG, type IndexPlace, setAside, takeWriter, troubleOf, tryWriter } 
 import { Catalog, type CatalogFacts } from "./catalog.ts";
 import { OWN_IGNORE, scanForChanges } from "./files/workspace-scan.ts";
 import type { Cutting } from "./files/cutting.ts";
-import type { Progress, Stamps, Updated } from "./update-index.ts";
+import type { IndexProgress, Stamps, Updated } from "./update-index.ts";
 
 /** What all indexes of one user share; injected by the composition. */
 export interface IndexOptions {
@@ -44,7 +44,7 @@ const VERSION = "2";
 
 interface Updating {
   readonly knownBy?: Stamps;
-  readonly onProgress?: (now: Progress) => void;
+  readonly onProgress?: (now: IndexProgress) => void;
   /** A cutter for few files, kept if more updates will follow. */
   readonly kept?: Cutting;
 }

@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Connection } from "../platform/sqlite.ts";
+import { SqliteConnection } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import {
   CATALOG,
@@ -127,7 +127,7 @@ function bytesIn(folder: string): number {
 /** Frees the disk space of removed rows. No other process may have the store open for writing. */
 function compactEmbeddedStore(folder: string): void {
   try {
-    using connection = new Connection(
+    using connection = new SqliteConnection(
       new DatabaseSync(path.join(folder, "index.db"), { timeout: PATIENCE_MS }),
     );
     connection.compact();
@@ -140,7 +140,7 @@ function compactEmbeddedStore(folder: string): void {
  * An index for one run alone, of files that differ from the workspace's. It begins as a copy of the workspace's index,
  * so that only the differences have to be read, and is never merged back.
  */
-export function claimLayer(base: IndexPlace, session: string): Layer {
+export function claimLayer(base: IndexPlace, session: string): IndexLayer {
   const folder = path.join(layersOf(base), session);
   try {
     return claimUnderLock(base, folder);
@@ -149,7 +149,7 @@ export function claimLayer(base: IndexPlace, session: string): Layer {
   }
 }
 
-function claimUnderLock(base: IndexPlace, folder: string): Layer {
+function claimUnderLock(base: IndexPlace, folder: string): IndexLayer {
   using stack = new DisposableStack();
   stack.use(lockOf(folder));
   // Under the lock, so that no other process opens what is about to be removed.
@@ -174,7 +174,7 @@ function lockOf(folder: string): Disposable {
 }
 
 /** Removed when its run ends. */
-export interface Layer extends Disposable {
+export interface IndexLayer extends Disposable {
   readonly place: IndexPlace;
 }
 

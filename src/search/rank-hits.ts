@@ -14,7 +14,7 @@ import {
   restOfRequest,
 } from "./ranked-query.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
-import type { Candidate, Chunk, SearchStore } from "./search-store.ts";
+import type { ScoredChunk, Chunk, SearchStore } from "./search-store.ts";
 import { Tokenizer } from "./tokens.ts";
 
 /** Candidates per hit: several may come from the same file. */
@@ -56,7 +56,7 @@ export interface SearchHit extends IndexHit {
 
 /** Ranks the candidates of either store; returns at most `limit` hits. */
 export function rank(
-  candidates: readonly Candidate[],
+  candidates: readonly ScoredChunk[],
   text: string,
   limit: number,
   weights = WEIGHTS,
@@ -84,7 +84,7 @@ export function rank(
 type ChunkFactor = (chunk: Chunk) => number;
 
 /** The factor for a chunk's role and its file's signs. Chunks found by vectors alone come last. */
-function chunkFactor(candidates: readonly Candidate[], input: RankingInput): ChunkFactor {
+function chunkFactor(candidates: readonly ScoredChunk[], input: RankingInput): ChunkFactor {
   const prior = ({ role }: Chunk): number => input.query.prior[role];
   const ordered = sorted(
     candidates.map(({ chunk, lexical }) => ({ chunk, score: (lexical ?? 0) * prior(chunk) })),
@@ -103,7 +103,7 @@ function chunkFactor(candidates: readonly Candidate[], input: RankingInput): Chu
  * than the others, the more its score gains. Chunks found by vectors alone come after all that words have found.
  */
 function rankedWithVectors(
-  candidates: readonly Candidate[],
+  candidates: readonly ScoredChunk[],
   worth: ChunkFactor,
   weights: Weights,
 ): readonly Placed[] {
@@ -148,7 +148,7 @@ const SECOND_LOOK = { most: 10, fewest: 3, spread: 0.002 } as const;
  */
 function secondLook(
   lexical: readonly Placed[],
-  candidates: readonly Candidate[],
+  candidates: readonly ScoredChunk[],
 ): ReadonlyMap<string, number> {
   const paths = [...new Set(lexical.map(({ chunk }) => chunk.path))].slice(0, SECOND_LOOK.most);
   const looked = new Set(paths);
@@ -164,7 +164,7 @@ function secondLook(
   return new Map(paths.map((path) => [path, ((nearest.get(path) ?? middle) - farthest) / spread]));
 }
 
-function inOrder(candidates: readonly Candidate[], score: (one: Candidate) => number): readonly Placed[] {
+function inOrder(candidates: readonly ScoredChunk[], score: (one: ScoredChunk) => number): readonly Placed[] {
   return sorted(candidates.map((one) => ({ chunk: one.chunk, score: score(one) }))).filter(
     (one) => one.score > 0,
   );

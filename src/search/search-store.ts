@@ -11,7 +11,7 @@ export type ChunkKind = "function" | "class" | "method" | "type" | "imports" | "
 export type Trust = "trusted" | "untrusted";
 
 /** A piece of a file. The pieces of a file are consecutive and cover all of it. */
-export interface Piece {
+export interface FilePiece {
   /** First line, from 1. */
   readonly start: number;
   /** Last line, inclusive. */
@@ -23,7 +23,7 @@ export interface Piece {
 }
 
 /** A piece as a store holds it. */
-export interface Chunk extends Piece {
+export interface Chunk extends FilePiece {
   /** A UUID that depends only on index, path, position and text. */
   readonly id: string;
   /** Relative to the workspace. */
@@ -42,7 +42,7 @@ export const HUGE = 1 << 20;
 export type Skip = "binary" | "minified" | "generated" | "lock" | "huge" | "secret" | "unreadable";
 
 export type CutFile =
-  | { readonly kind: "cut"; readonly language: string; readonly pieces: readonly Piece[] }
+  | { readonly kind: "cut"; readonly language: string; readonly pieces: readonly FilePiece[] }
   | { readonly kind: "skipped"; readonly why: Skip };
 
 /** Formats 32 hexadecimal digits as a UUID. */
@@ -64,7 +64,7 @@ export interface StoreQuery {
 }
 
 /** A chunk that may answer. It has at least one of the scores; scores compare only with others of their kind. */
-export interface Candidate {
+export interface ScoredChunk {
   readonly chunk: Chunk;
   /** Score by words; greater is better. */
   readonly lexical: number | null;
@@ -80,7 +80,7 @@ export interface StoreCounts {
 }
 
 /** What a server contributes to a ranking that is computed on this machine. */
-export interface Facts {
+export interface ServerFacts {
   /** The requested chunks and the nearest by vector. Chunks that are gone are absent. */
   readonly chunks: ReadonlyMap<string, Chunk>;
   /** Cosines of those chunks that have a vector. */
@@ -95,7 +95,7 @@ export interface FactsQuery {
 /** A store that cannot rank by words; `HostRanked` completes it. */
 export interface ServerStore extends Omit<SearchStore, "candidates"> {
   /** Facts about these chunks and the `nearest` ones by vector. */
-  facts(query: FactsQuery, nearest: number, signal: AbortSignal): Promise<Facts>;
+  facts(query: FactsQuery, nearest: number, signal: AbortSignal): Promise<ServerFacts>;
 }
 
 /**
@@ -120,7 +120,7 @@ export interface SearchStore extends AsyncDisposable {
    * At most `limit` chunks by words, best first, each with its cosine, then as many that are nearest by vector. Scores
    * by words are computed on this machine, whatever the store: the same files get the same answers from each.
    */
-  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]>;
+  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly ScoredChunk[]>;
   counts(signal: AbortSignal): Promise<StoreCounts>;
   /** The file count alone, which costs less than `counts`. */
   fileCount(signal: AbortSignal): Promise<number>;

@@ -7,13 +7,13 @@ import { entriesOfFolders, filterEntries, listingIn } from "./files/workspace-li
 import {
   type Content,
   contentsOf,
-  type Found,
+  type FoundFile,
   isSameStamp,
   isSettled,
   type Listing,
   type PathRules,
   type RuleFile,
-  type Stamp,
+  type FileStamp,
 } from "./files/box-files.ts";
 import { type ChangedFolders, folderOf, isRuleFile, scanForChanges, Sieve } from "./files/workspace-scan.ts";
 import {
@@ -49,10 +49,10 @@ interface UpdateParts {
   readonly version: string;
   readonly largest: number;
   readonly knownBy?: Stamps;
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: IndexProgress) => void;
 }
 
-export interface Progress {
+export interface IndexProgress {
   readonly done: number;
   readonly total: number;
 }
@@ -260,7 +260,7 @@ interface ScanContext {
 
 interface Change {
   /** Entries of the changed folders and of new folders. */
-  readonly found: readonly Found[];
+  readonly found: readonly FoundFile[];
   /** Folders, including deleted ones, whose files shall match `found`. */
   readonly scope: ReadonlySet<string>;
 }
@@ -299,7 +299,7 @@ async function changeIn(
 function isAsScanned(
   { known, visited }: ChangedFolders,
   listed: ReadonlySet<string>,
-  there: ReadonlyMap<string, Found>,
+  there: ReadonlyMap<string, FoundFile>,
 ): boolean {
   for (const folder of known) {
     if (folder === "" || !listed.has(folderOf(folder))) continue;
@@ -312,7 +312,7 @@ function isAsScanned(
 function areRulesUnchanged(
   ruleFiles: readonly RuleFile[],
   listed: ReadonlySet<string>,
-  there: ReadonlyMap<string, Found>,
+  there: ReadonlyMap<string, FoundFile>,
 ): boolean {
   const known = new Map(
     ruleFiles.filter(({ path }) => listed.has(folderOf(path))).map((each) => [each.path, each]),
@@ -368,7 +368,7 @@ function planOf({ version, knownBy = "stamps" }: UpdateParts, { listing, known }
 function isChanged(
   { version, knownBy }: Required<Pick<UpdateParts, "version" | "knownBy">>,
   row: CatalogFile | undefined,
-  stamp: Stamp,
+  stamp: FileStamp,
 ): boolean {
   if (row === undefined || !row.settled || row.version !== version) return true;
   // The file was left out for its name or size, but no longer is.
@@ -379,7 +379,7 @@ function isChanged(
 /** Values for a file that was not read. */
 const NOTHING = { hash: null, language: null, role: null, chunks: 0 } as const;
 
-const isSameTime = (a: Stamp, b: Stamp): boolean => a.size === b.size && a.mtimeMs === b.mtimeMs;
+const isSameTime = (a: FileStamp, b: FileStamp): boolean => a.size === b.size && a.mtimeMs === b.mtimeMs;
 
 /**
  * Compares the catalog with the store: they differ after an interrupted update, or if the store changed since. Files

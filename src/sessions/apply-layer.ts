@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
-import type { Steps } from "../core/session.ts";
+import type { StepStore } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError } from "../core/errors.ts";
 import type { LayerChanges } from "../core/ports.ts";
-import { type Change, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
+import { type LineChange, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
 import { textOfBytes } from "../core/raw-data.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import {
@@ -24,14 +24,14 @@ import {
 } from "./checkpoints/undo-changes.ts";
 import { isSkipped, presentEntry, withSkipped } from "./checkpoints/seen-entries.ts";
 import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
-import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
+import { type EntryMove, type ChangePlan, planOf } from "./checkpoints/undo-plan.ts";
 import { filesOf, lineChanges } from "./checkpoints/checkpoint-diff.ts";
 import type { Packs } from "./checkpoints/packs.ts";
 
 /** Moves what a session changed in its layer into the workspace: all of it, some paths, or parts of files. */
 
 /** What applying would do to the present workspace. */
-export interface Prepared extends Plan {
+export interface PreparedChanges extends ChangePlan {
   /** All changes of the layer, requested or not. */
   readonly made: readonly LayerChange[];
   /** Requested paths that the workspace already has in the layer's form. */
@@ -49,7 +49,7 @@ interface ApplyRequest {
 }
 
 /** From here to the end of `move`, nobody else may write to the workspace or the layer. */
-export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest): Promise<Prepared> {
+export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest): Promise<PreparedChanges> {
   const reader = new ContentReader(store.packs);
   const made = layerChanges(store, reader, wanted);
   const chosen = made.filter(({ path }) => isRequested(path, wanted.only));
@@ -81,8 +81,8 @@ interface ApplyOutcome {
 /** Moves the prepared changes, or part of them, into the workspace. If killed midway, the journal finishes the move. */
 export async function move(
   store: CheckpointStore,
-  { session, steps }: { readonly session: string; readonly steps: Steps },
-  { made, now, there, ops, partial }: Prepared,
+  { session, steps }: { readonly session: string; readonly steps: StepStore },
+  { made, now, there, ops, partial }: PreparedChanges,
 ): Promise<ApplyOutcome> {
   store.packs.flush();
   if (ops.length > 0) {
@@ -114,10 +114,10 @@ function recordApplied(
   return { whole: made.every(({ path }) => done.has(path)) };
 }
 
-function refuseIfChanged(store: CheckpointStore, ops: readonly Op[]): void {
+function refuseIfChanged(store: CheckpointStore, ops: readonly EntryMove[]): void {
   const reader = new ContentReader(store.packs);
   const leaving = ops.filter(mustGoFirst).map(({ path }) => path);
-  const still = ({ path, from }: Op): boolean =>
+  const still = ({ path, from }: EntryMove): boolean =>
     isSkipped(path)
       ? sameEntry(presentEntry(reader, store.workspace, path)?.entry, from ?? undefined)
       : store.areUnchanged([path], leaving);
@@ -176,13 +176,13 @@ interface Parts {
   /** What each part does, in order. A single part if there are no lines to choose from. */
   readonly shown: readonly FileDiff[];
   /** The operation with only these parts, contents stored; undefined if none is chosen. */
-  readonly only: (wanted: readonly boolean[]) => Op | undefined;
+  readonly only: (wanted: readonly boolean[]) => EntryMove | undefined;
 }
 
 /** Changes with fewer lines between them form one part. */
 const APART = 3;
 
-export function partsOf(op: Op, packs: Packs): Parts {
+export function partsOf(op: EntryMove, packs: Packs): Parts {
   const { path, from, to } = op;
   const [before, after] = [from, to].map((each) => (each?.kind === "file" ? textOf(packs, each) : undefined));
   const groups = before === undefined || after === undefined ? [] : groupsOf(before, after);
@@ -194,7 +194,7 @@ export function partsOf(op: Op, packs: Packs): Parts {
     groups.length < 2
   )
     return { shown: diffOf(op, packs), only: ([wanted]) => (wanted === true ? op : undefined) };
-  const made = (wanted: readonly boolean[]): Op => {
+  const made = (wanted: readonly boolean[]): EntryMove => {
     const text = textWith(before, after, groups.filter((_, at) => wanted[at] === true).flat());
     // The new mode comes with whichever part is moved first.
     return { path, from, to: { ...to, ...putText(packs, text) } };
@@ -213,16 +213,16 @@ export function partsOf(op: Op, packs: Packs): Parts {
   };
 }
 
-const diffOf = ({ path, from, to }: Op, packs: Packs): readonly FileDiff[] =>
+const diffOf = ({ path, from, to }: EntryMove, packs: Packs): readonly FileDiff[] =>
   filesOf([{ path, from: from ?? undefined, to: to ?? undefined }], packs);
 
 /** Texts that differ in more lines form one part. */
 const MAX_CHANGED_LINES = 400;
 
-const groupsOf = (before: string, after: string): readonly (readonly Change[])[] =>
+const groupsOf = (before: string, after: string): readonly (readonly LineChange[])[] =>
   groupChanges(lineChanges(splitLines(before), splitLines(after), MAX_CHANGED_LINES), APART);
 
-function textWith(before: string, after: string, changes: readonly Change[]): string {
+function textWith(before: string, after: string, changes: readonly LineChange[]): string {
   const [old, now] = [splitLines(before), splitLines(after)];
   const out: string[] = [];
   let at = 0;
@@ -237,7 +237,7 @@ function textWith(before: string, after: string, changes: readonly Change[]): st
  * Makes a choice of operations consistent: new folders come with the chosen paths in them, and a folder is not replaced
  * while something stays in it.
  */
-export function standing(chosen: readonly Op[], all: readonly Op[]): readonly Op[] {
+export function standing(chosen: readonly EntryMove[], all: readonly EntryMove[]): readonly EntryMove[] {
   const wanted = new Set(chosen.map(({ path }) => path));
   const left = all.filter(({ path }) => !wanted.has(path));
   const possible = chosen.filter(

@@ -19,7 +19,7 @@ import { makeFolder } from "../platform/folders.ts";
 import { replaceFileSync } from "../platform/safe-files.ts";
 import { auditFile, AuditFile, dropAudit } from "./audit-file.ts";
 import { type Database, openDatabase } from "./sessions-db.ts";
-import { Clock, INFO, StoredSession } from "./stored-session.ts";
+import { SessionClock, INFO, StoredSession } from "./stored-session.ts";
 
 interface StoreOptions {
   /** Called with news for the user: a damaged database that was set aside. */
@@ -48,14 +48,14 @@ class Store implements SessionStore {
   readonly #stateDir: string;
   readonly #db: Database;
   readonly #files: ContentFiles;
-  readonly #clock: Clock;
+  readonly #clock: SessionClock;
   readonly #quota: number;
 
   constructor({ stateDir, db, files, quota, now }: Parts) {
     this.#stateDir = stateDir;
     this.#db = db;
     this.#files = files;
-    this.#clock = new Clock(now);
+    this.#clock = new SessionClock(now);
     this.#quota = quota;
   }
 

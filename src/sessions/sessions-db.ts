@@ -12,7 +12,7 @@ import {
 import path from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { Connection, FileLock, type LockLevel, privateFile, suffices } from "../platform/sqlite.ts";
+import { SqliteConnection, FileLock, type LockLevel, privateFile, suffices } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { STEPS } from "./schema.ts";
 
@@ -237,12 +237,12 @@ const newerVersionError = (file: string, how: string): HarnessError =>
 /** An open database with its statements. Every failure becomes a HarnessError. */
 export class Database implements Disposable {
   readonly file: string;
-  readonly #connection: Connection;
+  readonly #connection: SqliteConnection;
   /** Held while the database is open. */
   readonly #lock: Disposable;
 
   constructor(sqlite: DatabaseSync, file: string, lock: Disposable) {
-    this.#connection = new Connection(sqlite);
+    this.#connection = new SqliteConnection(sqlite);
     this.file = file;
     this.#lock = lock;
   }

@@ -1,4 +1,12 @@
-import type { Audit, Outputs, Session, SessionInfo, SessionRecord, Step, Steps } from "../core/session.ts";
+import type {
+  Audit,
+  Outputs,
+  Session,
+  SessionInfo,
+  SessionRecord,
+  Step,
+  StepStore,
+} from "../core/session.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent, RunStatus } from "../core/events.ts";
 import type { Message } from "../core/model-provider.ts";
@@ -9,12 +17,12 @@ export class StoredSession implements Session {
   readonly id: string;
   readonly outputs: Outputs;
   readonly audit: Audit;
-  readonly steps: Steps;
+  readonly steps: StepStore;
   readonly #db: Database;
-  readonly #clock: Clock;
+  readonly #clock: SessionClock;
   #isNewest = false;
 
-  constructor(id: string, own: Pick<Session, "outputs" | "audit">, db: Database, clock: Clock) {
+  constructor(id: string, own: Pick<Session, "outputs" | "audit">, db: Database, clock: SessionClock) {
     this.id = id;
     this.outputs = own.outputs;
     this.audit = own.audit;
@@ -144,12 +152,12 @@ const PORTION = 500;
 export const INFO =
   "SELECT id, workspace, mode, provider, model, title, started, changed, messages, status FROM sessions";
 
-class StoredSteps implements Steps {
+class StoredSteps implements StepStore {
   readonly #session: string;
   readonly #db: Database;
-  readonly #clock: Clock;
+  readonly #clock: SessionClock;
 
-  constructor(session: string, db: Database, clock: Clock) {
+  constructor(session: string, db: Database, clock: SessionClock) {
     this.#session = session;
     this.#db = db;
     this.#clock = clock;
@@ -322,7 +330,7 @@ function projectEnd(db: Database, row: Row, event: Extract<AgentEvent, { type: "
  * Times of changes to sessions. No two sessions of one store share a time, so the newest one is known; a single session
  * does not run ahead of real time, however often it changes.
  */
-export class Clock {
+export class SessionClock {
   readonly #now: () => number;
   #last = { id: "", at: 0 };
 

@@ -1,6 +1,6 @@
 import { maskSecrets, secretMasks } from "../core/secrets.ts";
 import { visible } from "../core/visible.ts";
-import { entryText, type Fields, type KeptLog } from "./diagnostics-log.ts";
+import { entryText, type LogFields, type KeptLog } from "./diagnostics-log.ts";
 
 /** The file for a bug report: what helps to find a bug, without private data. Pure. */
 
@@ -132,7 +132,7 @@ function logLines(logs: readonly KeptLog[], redact: (text: string) => string): r
       "",
       `-- ${name}`,
       ...entries.map((entry) =>
-        entryText({ ...entry, fields: redactDeeply(entry.fields, redact) as Fields }),
+        entryText({ ...entry, fields: redactDeeply(entry.fields, redact) as LogFields }),
       ),
     ];
     left -= own.reduce((sum, line) => sum + line.length + 1, 0);

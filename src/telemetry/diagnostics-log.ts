@@ -16,14 +16,14 @@ export type Level = (typeof LEVELS)[number];
 
 export const isLevel = (word: string): word is Level => LEVELS.some((level) => level === word);
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type LogFields = Readonly<Record<string, unknown>>;
 
-export interface Entry {
+export interface LogEntry {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly level: Level;
   readonly what: string;
-  readonly fields: Fields;
+  readonly fields: LogFields;
 }
 
 /** Number of processes whose log is kept. */
@@ -60,7 +60,7 @@ export class DiagnosticsLog implements Disposable {
     }
   }
 
-  add({ at, level, what, fields }: Entry): void {
+  add({ at, level, what, fields }: LogEntry): void {
     if (this.#descriptor === undefined) return;
     const isWrong = level === "warn" || level === "error";
     if (this.#written >= (isWrong ? 2 * MAX_BYTES : MAX_BYTES)) {
@@ -88,7 +88,7 @@ export class DiagnosticsLog implements Disposable {
 }
 
 /** One line whatever the texts contain, without recognisable secrets. */
-function lineOf({ at, level, what, fields }: Entry): Buffer {
+function lineOf({ at, level, what, fields }: LogEntry): Buffer {
   const json = maskedJson({ at: new Date(Math.floor(at)).toISOString(), level, what, ...fields });
   const line = Buffer.from(`${json}\n`);
   if (line.length <= MAX_LINE) return line;
@@ -102,7 +102,7 @@ function lineOf({ at, level, what, fields }: Entry): Buffer {
 }
 
 /** Masks value by value: in the whole line, JSON escapes could hide where a secret begins. */
-const maskedJson = (value: Fields): string =>
+const maskedJson = (value: LogFields): string =>
   JSON.stringify(value, (_, each: unknown) => (typeof each === "string" ? maskSecrets(each) : each));
 
 /** Removes the oldest logs, so that MAX_KEPT remain with the new one. Files with other names are left alone. */
@@ -114,7 +114,7 @@ function makeRoom(folder: string, next: string): void {
 
 export interface KeptLog {
   readonly name: string;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly LogEntry[];
 }
 
 /** The kept logs, newest first. Invalid lines, as a kill leaves them, are skipped. */
@@ -136,7 +136,7 @@ export async function keptLogs(folder: string): Promise<readonly KeptLog[]> {
   }));
 }
 
-function entryIn(line: string): readonly Entry[] {
+function entryIn(line: string): readonly LogEntry[] {
   try {
     const { at, level, what, ...fields } = JSON.parse(line) as Record<string, unknown>;
     if (typeof at !== "string" || typeof level !== "string" || typeof what !== "string" || !isLevel(level))
@@ -148,7 +148,7 @@ function entryIn(line: string): readonly Entry[] {
 }
 
 /** For people: time, level, event, and the fields as `name=value`; a stack on separate lines. */
-export function entryText({ at, level, what, fields }: Entry): string {
+export function entryText({ at, level, what, fields }: LogEntry): string {
   const { stack, ...others } = fields;
   const words = Object.entries(others)
     .filter(([, value]) => value !== null && value !== undefined)

@@ -16,7 +16,7 @@ interface SpanEvent {
 }
 
 /** Times are milliseconds since 1970. */
-export interface Span {
+export interface TraceSpan {
   readonly id: string;
   /** Null for the span of the run itself. */
   readonly parent: string | null;
@@ -41,7 +41,7 @@ export interface SpanOptions {
   readonly newId: () => string;
   /** Returns what is exported in place of a text of the run; left out, no such text is exported. */
   readonly content?: (text: string) => string;
-  readonly span: (span: Span) => void;
+  readonly span: (span: TraceSpan) => void;
   readonly measure: (metric: Metric, value: number, attributes: Attributes) => void;
 }
 
@@ -53,7 +53,7 @@ interface OpenSpan {
   readonly id: string;
   readonly parent: string | null;
   readonly name: string;
-  readonly kind: Span["kind"];
+  readonly kind: TraceSpan["kind"];
   start: number;
   readonly attributes: Record<string, Attributes[string]>;
   readonly events: SpanEvent[];
@@ -366,7 +366,12 @@ export class RunSpans {
     this.close(at);
   }
 
-  #open(name: string, parent: OpenSpan | null, start: number, kind: Span["kind"] = "internal"): OpenSpan {
+  #open(
+    name: string,
+    parent: OpenSpan | null,
+    start: number,
+    kind: TraceSpan["kind"] = "internal",
+  ): OpenSpan {
     const id = this.#options.newId();
     return { id, parent: parent?.id ?? null, name, kind, start, attributes: {}, events: [] };
   }

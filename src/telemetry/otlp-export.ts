@@ -1,6 +1,6 @@
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { unlessAborted } from "../platform/waits.ts";
-import type { Attributes, Metric, Span } from "./genai-spans.ts";
+import type { Attributes, Metric, TraceSpan } from "./genai-spans.ts";
 import type { Destination, OtlpSettings } from "./otlp-settings.ts";
 
 /** An endpoint's response, its body up to a limit. A redirect is a response like any other, and not followed. */
@@ -69,7 +69,7 @@ export class OtlpExport implements AsyncDisposable {
   }
 
   /** For one run: its spans form one trace. */
-  trace(): (span: Span) => void {
+  trace(): (span: TraceSpan) => void {
     const { settings, newTrace } = this.#options;
     const { parent } = settings;
     const trace = parent?.trace ?? newTrace();
@@ -225,7 +225,7 @@ const nanosOf = (ms: number): string =>
 const KINDS = { internal: 1, client: 3 } as const;
 const FAILED = 2;
 
-export interface SentSpan extends Span {
+export interface SentSpan extends TraceSpan {
   /** The trace id, in 32 hexadecimal digits. */
   readonly trace: string;
 }

@@ -1,14 +1,14 @@
 import { CanaryTouched, HarnessError, reasonOf } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { clipped } from "../core/wording.ts";
-import type { Fields, Level } from "./diagnostics-log.ts";
+import type { LogFields, Level } from "./diagnostics-log.ts";
 
 /** What diagnostics record of a run: what happened, when and how it ended; no text of user, model or program. */
 
 export interface Diagnosed {
   readonly level: Level;
   readonly what: string;
-  readonly fields: Fields;
+  readonly fields: LogFields;
 }
 
 /** Most characters of our own texts, which may quote a server or a program. */
@@ -173,7 +173,7 @@ export class RunDiagnostics {
 
 const atLevel =
   (level: Level) =>
-  (what: string, fields: Fields): Diagnosed => ({ level, what, fields });
+  (what: string, fields: LogFields): Diagnosed => ({ level, what, fields });
 const [debug, info, warn, error] = [atLevel("debug"), atLevel("info"), atLevel("warn"), atLevel("error")];
 
 const MAX_CAUSES = 5;

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { asSeenFrom } from "../core/file-names.ts";
-import type { Box, Entry, Index, IndexHit } from "../core/ports.ts";
+import type { Box, ListedEntry, Index, IndexHit } from "../core/ports.ts";
 import { textOfBytes } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { visibleLine } from "../core/visible.ts";
@@ -60,7 +60,7 @@ function counted(entries: number): string {
   return entries > MAX_ENTRIES ? `${all}, the first ${MAX_ENTRIES} shown; use glob for the others` : all;
 }
 
-function entryLine({ name, kind, size }: Entry): string {
+function entryLine({ name, kind, size }: ListedEntry): string {
   const text = nameShown(name);
   switch (kind) {
     case "folder":

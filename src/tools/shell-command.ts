@@ -6,7 +6,7 @@ import type { Box, ExecRequest, ExecResult, KeptOutput } from "../core/ports.ts"
 import type { ToolResult } from "../core/tool.ts";
 import { lastStates } from "../core/visible.ts";
 import { counted, firstOf, formatDuration, formatSize } from "../core/wording.ts";
-import type { Exported, ShellState, ToolContext } from "./tool-context.ts";
+import type { ExportedVariables, ShellState, ToolContext } from "./tool-context.ts";
 
 /** Bytes kept of each stream of a command that is waited for. */
 export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };
@@ -267,7 +267,7 @@ interface BoxState {
    */
   readonly file: string;
   /** What a shell starts with here when nothing was exported. */
-  own: Exported | undefined;
+  own: ExportedVariables | undefined;
 }
 
 export type Keeper = (box: Box) => KeptCall;
@@ -340,7 +340,7 @@ function whyUnread({
   return code === "EFBIG" ? "they are larger than 64 KiB" : reason;
 }
 
-async function ownOf(box: Box): Promise<Exported | undefined> {
+async function ownOf(box: Box): Promise<ExportedVariables | undefined> {
   const request = {
     words: ["env", "-0"],
     folder: "/",
@@ -364,7 +364,7 @@ type State = Pick<ShellState, "folder" | "env">;
 export function stateIn(
   content: Uint8Array,
   token: string,
-): { readonly folder: string; readonly exported: Exported } | string | undefined {
+): { readonly folder: string; readonly exported: ExportedVariables } | string | undefined {
   const text = utf8In(content);
   if (text === undefined) return "they are not UTF-8";
   const fields = text.split("\0");
@@ -376,7 +376,7 @@ export function stateIn(
 }
 
 /** Variables from `NAME=value` items; other items and bash's own variables are left out. */
-export function exportedIn(variables: readonly string[]): Exported {
+export function exportedIn(variables: readonly string[]): ExportedVariables {
   const pairs = variables.map((text) => {
     const at = text.indexOf("=");
     return [text.slice(0, Math.max(at, 0)), text.slice(at + 1)] as const;
@@ -389,8 +389,8 @@ export function exportedIn(variables: readonly string[]): Exported {
  * call unsets or no longer exports is there again in the next call.
  */
 export async function envOver(
-  own: Exported,
-  exported: Exported,
+  own: ExportedVariables,
+  exported: ExportedVariables,
   { shell, refused }: Pick<ToolContext, "shell" | "refused">,
 ): Promise<{ readonly env: State["env"]; readonly refused: readonly string[] }> {
   const over = [...exported].filter(([name, value]) => own.get(name) !== value);

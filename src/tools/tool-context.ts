@@ -18,7 +18,7 @@ export interface SeenFiles {
 }
 
 /** Variables by name. */
-export type Exported = ReadonlyMap<string, string>;
+export type ExportedVariables = ReadonlyMap<string, string>;
 
 /** State that one shell call leaves to the next. */
 export interface ShellState {
@@ -30,7 +30,7 @@ export interface ShellState {
 }
 
 /** A part of the task, for an agent with separate messages. */
-export interface Part {
+export interface TaskPart {
   readonly prompt: string;
   readonly maxTurns: number;
 }
@@ -44,9 +44,9 @@ export interface TaskLook {
 
 export interface Subagents {
   /** Returns only the subagent's last answer. */
-  run(part: Part, signal: AbortSignal): Promise<ToolResult>;
+  run(part: TaskPart, signal: AbortSignal): Promise<ToolResult>;
   /** Starts a subagent that runs beside its caller, and ends with the run at the latest. */
-  begin(part: Part, signal: AbortSignal): ToolResult;
+  begin(part: TaskPart, signal: AbortSignal): ToolResult;
   look(look: TaskLook, signal: AbortSignal): Promise<ToolResult>;
 }
 
@@ -67,7 +67,7 @@ export interface ToolContext {
   readonly outputs: Outputs;
   readonly notes: Pick<Notes, "find"> & { readonly write: (note: NoteText) => unknown };
   /** Which of these exported variables later calls must not get; without this function, later calls get all. */
-  readonly refused?: (variables: Exported) => Promise<ReadonlySet<string>>;
+  readonly refused?: (variables: ExportedVariables) => Promise<ReadonlySet<string>>;
   /** Time limit of a command that names none. */
   readonly timeoutMs: number;
   /** The model has few parameters: it may write the part of a file that it thinks of as if it were the whole. */

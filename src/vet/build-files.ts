@@ -2,20 +2,20 @@
 import { folderBefore } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
 import { imitatedBy, isKnownAddress } from "./known-names.ts";
-import { type Found, lineAt, type LookedAtFile } from "./look/looked-at.ts";
+import { type Findings, lineAt, type LookedAtFile } from "./look/looked-at.ts";
 import { makefileParts, XML_BUILDS } from "./build-languages.ts";
 import { fieldAt, fieldsOf, textsIn, tomlOf } from "./manifests.ts";
-import { isVariableThatLoads, type Reader, type Tree, variablesIn } from "./scripts.ts";
+import { isVariableThatLoads, type VetReader, type RepositoryTree, variablesIn } from "./scripts.ts";
 
 const wholeFile =
-  (what: string, runs: "itself" | "asked" | "apart", told = false): Reader =>
+  (what: string, runs: "itself" | "asked" | "apart", told = false): VetReader =>
   async ({ path, text = "" }, { scripts, found }) => {
     if (told) found.add("install.script", what, { path });
     await scripts.look({ path, what, text, runs });
   };
 
 /** `$(shell …)` and `!=` run when make reads the file, whatever the target. */
-const makefile: Reader = async ({ path, text = "" }, { scripts }) => {
+const makefile: VetReader = async ({ path, text = "" }, { scripts }) => {
   for (const { 0: all, index } of text.matchAll(/\$[({]shell\s[^\n]{0,2000}|^[\w.-]+\s*!=\s*[^\n]{0,2000}/gm))
     await scripts.look({ path, line: lineAt(text, index), what: "make", text: all, runs: "itself" });
   const { asked, apart } = makefileParts(text);
@@ -23,7 +23,7 @@ const makefile: Reader = async ({ path, text = "" }, { scripts }) => {
   if (apart !== "") await scripts.look({ path, what: "a make target", text: apart, runs: "apart" });
 };
 
-const cmake: Reader = async ({ path, text = "" }, { scripts, found }) => {
+const cmake: VetReader = async ({ path, text = "" }, { scripts, found }) => {
   for (const { 0: all, index } of text.matchAll(/\bexecute_process\s*\([^)]{0,2000}\)/gi))
     await scripts.look({ path, line: lineAt(text, index), what: "cmake", text: all, runs: "itself" });
   for (const { 0: all, 1: inner = "", index } of text.matchAll(
@@ -37,7 +37,7 @@ const cmake: Reader = async ({ path, text = "" }, { scripts, found }) => {
   await scripts.look({ path, what: "cmake", text, runs: "asked" });
 };
 
-const cargoConfig: Reader = async (file, look) => {
+const cargoConfig: VetReader = async (file, look) => {
   const fields = tomlOf(file.text ?? "");
   const { path } = file;
   const { scripts, found } = look;
@@ -81,7 +81,7 @@ function cargoPrograms(fields: Fields | undefined): readonly (readonly [key: str
   ];
 }
 
-function lookAtCargoRegistry(address: string, path: string, found: Found): void {
+function lookAtCargoRegistry(address: string, path: string, found: Findings): void {
   if (imitatedBy(address) !== undefined) found.add("install.imitated", address, { path });
   else if (!isKnownAddress(address, "cargo") && !/github\.com\/rust-lang\//.test(address))
     found.add(/^(?:sparse\+)?http:/.test(address) ? "install.insecure" : "install.registry", address, {
@@ -89,7 +89,7 @@ function lookAtCargoRegistry(address: string, path: string, found: Found): void 
     });
 }
 
-const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) => {
+const cargoToml: VetReader = async ({ path, text = "" }, { found, scripts, tree }) => {
   const fields = tomlOf(text);
   const own = fieldAt(fields, "package", "build");
   const build = typeof own === "string" ? folderBefore(path) + own : "";
@@ -119,7 +119,7 @@ const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) 
 async function procMacro(
   fields: Fields | undefined,
   path: string,
-  { scripts, tree }: Pick<Parameters<Reader>[1], "scripts" | "tree">,
+  { scripts, tree }: Pick<Parameters<VetReader>[1], "scripts" | "tree">,
 ): Promise<void> {
   const folder = folderBefore(path);
   const top = folder + (textsIn(fieldAt(fields, "lib", "path")).join("") || "src/lib.rs");
@@ -137,7 +137,7 @@ async function procMacro(
     });
 }
 
-const go: Reader = async ({ path, text = "" }, { scripts, found }) => {
+const go: VetReader = async ({ path, text = "" }, { scripts, found }) => {
   for (const { 1: command = "", index } of text.matchAll(/^\/\/go:generate\s+([^\n]{1,1000})/gm))
     await scripts.look({
       path,
@@ -155,7 +155,7 @@ const go: Reader = async ({ path, text = "" }, { scripts, found }) => {
 const LOADS_INTO_COMPILER =
   /\s-fplugin=|\s-specs=|\s-B\s?(?:[./]|\$\{SRCDIR)|\s-fuse-ld=[./]|\s-wrapper\b|-plugin[=,]|\s-Xclang[ ,]-load/;
 
-const goMod: Reader = ({ path, text = "" }, { found }) => {
+const goMod: VetReader = ({ path, text = "" }, { found }) => {
   for (const { 1: from = "", 2: to = "", index } of text.matchAll(
     /^\s*(?:replace\s+)?([^\s/]{1,100}\.[^\s]{1,300})(?:[ \t]+v\S{1,100})?[ \t]+=>[ \t]+(\S{1,300})/gm,
   ))
@@ -163,13 +163,14 @@ const goMod: Reader = ({ path, text = "" }, { found }) => {
       found.add("deps.elsewhere", `${from} is replaced by ${to}`, { path, line: lineAt(text, index) });
 };
 
-const textOfFile = async (path: string, tree: Tree): Promise<string> => (await tree.read(path))?.text ?? "";
+const textOfFile = async (path: string, tree: RepositoryTree): Promise<string> =>
+  (await tree.read(path))?.text ?? "";
 
 /** The file of this tree that has the class of `Name\\Space::method`. */
 function classFile(
   method: string,
   fields: Fields | undefined,
-  { path, tree }: { readonly path: string; readonly tree: Tree },
+  { path, tree }: { readonly path: string; readonly tree: RepositoryTree },
 ): string | undefined {
   const name = /^\\?([\w\\]{1,200})::\w+$/.exec(method.trim())?.[1];
   if (name === undefined) return undefined;
@@ -195,7 +196,7 @@ function classFile(
 const BY_ITSELF =
   /^(?:pre|post)-(?:install|update|autoload-dump|root-package-install|create-project|package-\w+|operations-exec|pool-create)(?:-cmd)?$|^(?:pre-autoload-dump|post-autoload-dump|init|command)$/;
 
-const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) => {
+const composer: VetReader = async ({ path, text = "" }, { scripts, found, tree }) => {
   const fields = fieldsOf(text);
   for (const [name, value] of Object.entries(fieldsOf(fields?.["scripts"]) ?? {})) {
     const command = textsIn(value).join("\n");
@@ -226,7 +227,7 @@ const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) =
 async function composerPlugin(
   fields: Fields,
   path: string,
-  { scripts, found, tree }: Parameters<Reader>[1],
+  { scripts, found, tree }: Parameters<VetReader>[1],
 ): Promise<void> {
   for (const name of textsIn(fieldAt(fields, "extra", "class"))) {
     const source = classFile(`${name}::activate`, fields, { path, tree });
@@ -237,7 +238,7 @@ async function composerPlugin(
   }
 }
 
-function lookAtRepositories(fields: Fields | undefined, path: string, found: Found): void {
+function lookAtRepositories(fields: Fields | undefined, path: string, found: Findings): void {
   for (const each of textsIn(fields?.["repositories"]))
     if (/^http:\/\/(?!localhost|127\.)/.test(each)) found.add("install.insecure", each, { path });
     else if (imitatedBy(each) !== undefined) found.add("install.imitated", each, { path });
@@ -245,14 +246,14 @@ function lookAtRepositories(fields: Fields | undefined, path: string, found: Fou
       found.add("install.registry", each, { path });
 }
 
-const gemfile: Reader = async ({ path, text = "" }, { scripts, found }) => {
+const gemfile: VetReader = async ({ path, text = "" }, { scripts, found }) => {
   const source = /^\s*source\s*\(?\s*["'](http:\/\/[^"']{1,200})/m.exec(text);
   if (source !== null)
     found.add("install.insecure", source[1] ?? "", { path, line: lineAt(text, source.index) });
   await scripts.look({ path, what: "bundler", text, runs: "itself" });
 };
 
-const rustToolchain: Reader = ({ path, text = "" }, { found }) => {
+const rustToolchain: VetReader = ({ path, text = "" }, { found }) => {
   const own = textsIn(fieldAt(tomlOf(text), "toolchain", "path")).join("");
   if (own !== "") found.add("install.settings", `cargo and rustc are taken from ${own}`, { path });
 };
@@ -261,7 +262,7 @@ const rustToolchain: Reader = ({ path, text = "" }, { found }) => {
  * Looks at the lines that a patch adds. Those for installed packages run wherever the packages are loaded, and nobody
  * is asked.
  */
-const patch: Reader = async ({ path, text = "" }, { scripts }) => {
+const patch: VetReader = async ({ path, text = "" }, { scripts }) => {
   const added = text
     .split("\n")
     .map((line) => (line.startsWith("+") && !line.startsWith("+++") ? line.slice(1) : ""))
@@ -271,14 +272,14 @@ const patch: Reader = async ({ path, text = "" }, { scripts }) => {
 };
 
 /** Variables that a shell, an editor or a library sets from a file. */
-const variables: Reader = ({ path, text = "" }, { found }) => {
+const variables: VetReader = ({ path, text = "" }, { found }) => {
   for (const { name, value, line } of variablesIn(text))
     if (isVariableThatLoads(name, value))
       found.add("install.settings", `${name}=${value.slice(0, 120)}`, { path, line });
 };
 
 /** Looks at the cells of code; what they have printed does not count. */
-const notebook: Reader = async ({ path, text = "" }, { scripts }) => {
+const notebook: VetReader = async ({ path, text = "" }, { scripts }) => {
   const cells = fieldsOf(text, MAX_NOTEBOOK)?.["cells"];
   const code = (Array.isArray(cells) ? cells : []).flatMap((cell: unknown) => {
     const fields = typeof cell === "string" ? undefined : fieldsOf(cell);
@@ -293,7 +294,7 @@ const MAX_NOTEBOOK = 16 * 2 ** 20;
 const HOST_FOLDERS =
   /^\s*-\s*["']?((?:\/|\/etc|\/root|\/home|\/boot|\/usr|\/var|~|\$\{?HOME\}?)\/?):\/(?![^\n]*:ro\b)/m;
 
-const compose: Reader = async ({ path, text = "" }, { scripts, found }) => {
+const compose: VetReader = async ({ path, text = "" }, { scripts, found }) => {
   const host = HOST_FOLDERS.exec(text);
   if (host !== null)
     found.add("script.privilege", `a container can write to ${host[1]} on the machine`, {
@@ -303,7 +304,7 @@ const compose: Reader = async ({ path, text = "" }, { scripts, found }) => {
   await scripts.look({ path, what: "run by hand", text, runs: "apart" });
 };
 
-const workflow: Reader = async ({ path, text = "" }, { scripts, found }) => {
+const workflow: VetReader = async ({ path, text = "" }, { scripts, found }) => {
   const target = /^\s*-?\s*pull_request_target\b|\bon:\s*\[?[^\n]{0,100}pull_request_target/m.exec(text);
   if (target !== null)
     found.add("ci.pull-request-target", "strangers' pull requests run it with its secrets", {
@@ -319,7 +320,7 @@ const workflow: Reader = async ({ path, text = "" }, { scripts, found }) => {
 };
 
 /** By the path in lower case; the first that fits counts. */
-const READERS: readonly (readonly [RegExp, Reader])[] = [
+const READERS: readonly (readonly [RegExp, VetReader])[] = [
   [/(?:^|\/)(?:gnu|bsd)?makefile(?:\.\w+)?$|\.mk$/, makefile],
   [/(?:^|\/)cmakelists\.txt$|\.cmake$/, cmake],
   [/(?:^|\/)build\.rs$/, wholeFile("cargo runs build.rs", "itself", true)],
@@ -371,7 +372,7 @@ const READERS: readonly (readonly [RegExp, Reader])[] = [
   ],
 ];
 
-export async function lookAtBuildFile(file: LookedAtFile, look: Parameters<Reader>[1]): Promise<boolean> {
+export async function lookAtBuildFile(file: LookedAtFile, look: Parameters<VetReader>[1]): Promise<boolean> {
   const lower = file.path.toLowerCase();
   const reader = READERS.find(([pattern]) => pattern.test(lower))?.[1];
   if (reader === undefined || file.text === undefined) return false;

@@ -2,7 +2,7 @@
 import { isApart } from "./look/danger.ts";
 import { isKnownAddress } from "./known-names.ts";
 import { lineAt } from "./look/looked-at.ts";
-import type { Reader } from "./scripts.ts";
+import type { VetReader } from "./scripts.ts";
 
 interface Target {
   readonly names: readonly string[];
@@ -110,7 +110,7 @@ const asLine = (xml: string): string =>
 const RUNS =
   /<executable>|<exec\b|<scripts?>|<commandlineArgs>|<command>|<source>\s*<!\[CDATA|<(?:tasks|target)>|-antrun-|<artifactId>(?:exec|groovy|gmavenplus|gmaven|frontend|script|jython|jruby|beanshell)[\w-]*-plugin/;
 
-const maven: Reader = async ({ path, text: given = "" }, { scripts, found }) => {
+const maven: VetReader = async ({ path, text: given = "" }, { scripts, found }) => {
   const text = withoutComments(given);
   for (const { 0: block, index } of text.matchAll(/<plugin>[^]*?(?:<\/plugin>|$)/g)) {
     if (!RUNS.test(block)) continue;
@@ -132,7 +132,7 @@ const maven: Reader = async ({ path, text: given = "" }, { scripts, found }) => 
   }
 };
 
-const wrapper: Reader = ({ path, text = "" }, { found }) => {
+const wrapper: VetReader = ({ path, text = "" }, { found }) => {
   for (const { 1: key = "", 2: value = "", index } of text.matchAll(
     /^\s*(distributionUrl|wrapperUrl)\s*=\s*(\S+)/gm,
   )) {
@@ -142,7 +142,7 @@ const wrapper: Reader = ({ path, text = "" }, { found }) => {
   }
 };
 
-const jvmConfig: Reader = ({ path, text = "" }, { found }) => {
+const jvmConfig: VetReader = ({ path, text = "" }, { found }) => {
   const match =
     /-(?:javaagent|agentpath|agentlib|Xbootclasspath)[^\s]*|-XX:(?:OnError|OnOutOfMemoryError|Flags)=[^\s]*/.exec(
       text,
@@ -150,7 +150,7 @@ const jvmConfig: Reader = ({ path, text = "" }, { found }) => {
   if (match !== null) found.add("install.settings", match[0], { path, line: lineAt(text, match.index) });
 };
 
-const gradle: Reader = async ({ path, text = "" }, { scripts, found }) => {
+const gradle: VetReader = async ({ path, text = "" }, { scripts, found }) => {
   const insecure = /\burl\s*(?:=|\()?\s*(?:uri\()?\s*["'](http:\/\/(?!localhost|127\.)[^"']{1,200})/.exec(
     text,
   );
@@ -167,12 +167,12 @@ const joinedLists = (text: string): string =>
   );
 
 const xmlBuild =
-  (what: string): Reader =>
+  (what: string): VetReader =>
   ({ path, text = "" }, { scripts }) =>
     scripts.look({ path, what, text: asLine(withoutComments(text)), runs: "asked" });
 
 /** By the path in lower case. */
-export const XML_BUILDS: readonly (readonly [RegExp, Reader])[] = [
+export const XML_BUILDS: readonly (readonly [RegExp, VetReader])[] = [
   [/(?:^|\/)pom\.xml$|\.pom$|(?:^|\/)\.(?:mvn|m2)\/(?:.*\/)?settings\.xml$/, maven],
   [
     /(?:^|\/)\.mvn\/extensions\.xml$/,

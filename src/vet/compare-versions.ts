@@ -12,7 +12,7 @@ import { lastName } from "../core/file-names.ts";
 import { visibleLine } from "../core/visible.ts";
 import type { Handoff } from "../core/run-record.ts";
 import { entryText, type LockEntry, OF_GO_MOD } from "./manifests.ts";
-import { Found, type LookRule } from "./look/looked-at.ts";
+import { Findings, type LookRule } from "./look/looked-at.ts";
 import { hostOf, isFromRegistry } from "./judge-locks.ts";
 
 /**
@@ -146,7 +146,7 @@ export interface TreeFacts {
 
 /** What the second tree brings that the first one did not have. Pure. */
 export function changesBetween(before: TreeFacts, after: TreeFacts): readonly Finding[] {
-  const found = new Found();
+  const found = new Findings();
   changedScripts(before, after, found);
   changedObeyed(before, after, found);
   for (const path of after.programs)
@@ -160,7 +160,7 @@ export function changesBetween(before: TreeFacts, after: TreeFacts): readonly Fi
   return found.all();
 }
 
-function changedScripts(before: TreeFacts, after: TreeFacts, found: Found): void {
+function changedScripts(before: TreeFacts, after: TreeFacts, found: Findings): void {
   for (const [key, text] of after.scripts) {
     const old = before.scripts.get(key);
     if (old === text) continue;
@@ -170,7 +170,7 @@ function changedScripts(before: TreeFacts, after: TreeFacts, found: Found): void
   }
 }
 
-function changedObeyed(before: TreeFacts, after: TreeFacts, found: Found): void {
+function changedObeyed(before: TreeFacts, after: TreeFacts, found: Findings): void {
   for (const [path, { handoff, digest }] of after.obeyed) {
     const old = before.obeyed.get(path);
     if (old?.digest === digest) continue;
@@ -196,7 +196,11 @@ type Packages = ReadonlyMap<string, readonly LockEntry[]>;
 const packageOf = ({ ecosystem, name }: LockEntry): string => `${ecosystem} ${name}`;
 const versionOf = (entry: LockEntry): string => `${packageOf(entry)} ${entry.version}`;
 
-export function changedLocks(before: readonly LockEntry[], after: readonly LockEntry[], found: Found): void {
+export function changedLocks(
+  before: readonly LockEntry[],
+  after: readonly LockEntry[],
+  found: Findings,
+): void {
   const packages = Map.groupBy(before, packageOf);
   const fixed = before.filter(isFromRegistry);
   const known: Known = {
@@ -240,7 +244,7 @@ interface Around {
   readonly known: Known;
 }
 
-function otherVersion(entry: LockEntry, { was, now, known }: Around, found: Found): void {
+function otherVersion(entry: LockEntry, { was, now, known }: Around, found: Findings): void {
   const newVersions = new Set(now.get(packageOf(entry))?.map(({ version }) => version));
   const goneVersions = was.filter(({ version }) => !newVersions.has(version));
   const words =

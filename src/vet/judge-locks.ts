@@ -3,7 +3,7 @@ import { lastName } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
 import { type Ecosystem, fieldAt, fieldsOf, type LockEntry, OF_GO_MOD, tomlOf } from "./manifests.ts";
 import { hasLookAlike, imitatedBy, isKnownHost, nearName } from "./known-names.ts";
-import type { Found, LookedAtFile } from "./look/looked-at.ts";
+import type { Findings, LookedAtFile } from "./look/looked-at.ts";
 
 const isPublic = (ecosystem: Ecosystem, host: string): boolean =>
   isKnownHost(host, ecosystem, `${ecosystem} locks`);
@@ -17,7 +17,7 @@ export function hostOf(address: string): string {
 
 const LOCAL = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
-export function judgeLock(entries: readonly LockEntry[], found: Found): void {
+export function judgeLock(entries: readonly LockEntry[], found: Findings): void {
   // Some locks have no address for the usual registry.
   const hosts = counted(entries.map(({ resolved }) => hostOf(resolved)));
   const known = (host: string): number =>
@@ -76,13 +76,13 @@ type Rule =
   | "deps.internal"
   | "lock.alias";
 
-const tell = ({ name, version, from, line }: LockEntry, rule: Rule, words: string, found: Found): void =>
+const tell = ({ name, version, from, line }: LockEntry, rule: Rule, words: string, found: Findings): void =>
   found.add(rule, `${name}${version === "" ? "" : ` ${version}`}: ${words}`, {
     path: from,
     ...(line === undefined ? {} : { line }),
   });
 
-function judgeAddress(entry: LockEntry, most: string, found: Found): void {
+function judgeAddress(entry: LockEntry, most: string, found: Findings): void {
   const { resolved, ecosystem } = entry;
   if (resolved === "") return;
   const host = hostOf(resolved);
@@ -112,14 +112,14 @@ const INTERNAL =
 /** Registries in which a name belongs to whoever took it first. */
 const SHARED: ReadonlySet<Ecosystem> = new Set<Ecosystem>(["npm", "pip", "cargo", "gem"]);
 
-function judgeInternal(entry: LockEntry, found: Found): void {
+function judgeInternal(entry: LockEntry, found: Findings): void {
   const { name, real = name, ecosystem, resolved } = entry;
   const isOpen = resolved === "" || isPublic(ecosystem, hostOf(resolved));
   if (isOpen && SHARED.has(ecosystem) && INTERNAL.test(real))
     tell(entry, "deps.internal", "fetched from a public registry, where anybody may own that name", found);
 }
 
-function judgeName(entry: LockEntry, found: Found): void {
+function judgeName(entry: LockEntry, found: Findings): void {
   const { name, real = name, ecosystem, resolved, version } = entry;
   if (hasLookAlike(name)) tell(entry, "deps.look-alike", "it contains a letter of another script", found);
   const near = nearName(real, ecosystem);
@@ -204,7 +204,7 @@ function manifestEntry({ ecosystem, name, range, from }: ManifestDependency): Lo
 }
 
 /** Compares the dependencies of a manifest with the copy of them in its lock, if the lock keeps one. */
-export function judgeFit(manifest: LookedAtFile, lock: LookedAtFile, found: Found): void {
+export function judgeFit(manifest: LookedAtFile, lock: LookedAtFile, found: Findings): void {
   const [manifestFields, lockedFields] = [
     fieldsOf(manifest.text),
     fieldAt(fieldsOf(lock.text), "packages", ""),

@@ -3,9 +3,9 @@ import { folderBefore } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
 import { imitatedBy, isKnownAddress } from "./known-names.ts";
 import { isApart } from "./look/danger.ts";
-import { type Found, lineAt, type LookedAtFile } from "./look/looked-at.ts";
+import { type Findings, lineAt, type LookedAtFile } from "./look/looked-at.ts";
 import { fieldAt, fieldsOf, isUsualProgram, textIn, textsIn, tomlOf } from "./manifests.ts";
-import type { Reader, Scripts, Tree } from "./scripts.ts";
+import type { VetReader, Scripts, RepositoryTree } from "./scripts.ts";
 
 const LIFECYCLE = new Set([
   "preinstall",
@@ -23,9 +23,9 @@ const INSTALLED = /(?:^|\/)node_modules\//;
 
 export async function lookAtPackage(
   file: LookedAtFile,
-  tree: Tree,
+  tree: RepositoryTree,
   scripts: Scripts,
-  found: Found,
+  found: Findings,
 ): Promise<void> {
   const { path, text = "" } = file;
   const fields = fieldsOf(text);
@@ -61,7 +61,7 @@ export async function lookAtPackage(
 }
 
 /** `packageManager` is a name and version, or an address that corepack fetches from and runs instead. */
-function lookAtManager(manager: string, at: At, found: Found): void {
+function lookAtManager(manager: string, at: At, found: Findings): void {
   const address = /^[\w.-]+@(https?:\S+)/.exec(manager)?.[1];
   if (address === undefined || INSTALLED.test(at.path)) return;
   if (!isKnownAddress(address, "npm"))
@@ -99,7 +99,7 @@ const mayHave = (owner: string, command: string): boolean =>
   owner.includes(command) || /^(?:npm|corepack)$/.test(owner);
 
 /** Looks at the commands that an installation makes. */
-function lookAtCommands(fields: Fields, { path, lineOf }: PackageFile, found: Found): void {
+function lookAtCommands(fields: Fields, { path, lineOf }: PackageFile, found: Findings): void {
   if (INSTALLED.test(path)) return;
   const named = typeof fields["bin"] === "string" ? [] : Object.keys(fieldsOf(fields["bin"]) ?? {});
   for (const name of named)
@@ -107,7 +107,7 @@ function lookAtCommands(fields: Fields, { path, lineOf }: PackageFile, found: Fo
       found.add("install.bin-name", name, { path, line: lineOf(name) });
 }
 
-function lookAtNpmSources(fields: Fields, { path, lineOf }: PackageFile, found: Found): void {
+function lookAtNpmSources(fields: Fields, { path, lineOf }: PackageFile, found: Findings): void {
   if (INSTALLED.test(path)) return;
   for (const group of [...GROUPS.map((each) => fields[each]), fieldAt(fields, "pnpm", "overrides")])
     for (const [name, from] of Object.entries(fieldsOf(group) ?? {})) {
@@ -139,7 +139,7 @@ function* settingsIn(text: string): Generator<Setting> {
 const PROGRAMS =
   /^(?:script-shell|shell|node-options|onload-script|git|editor|viewer|browser|init-module|init\.module|globalconfig|userconfig|prefix|python|node_gyp|scripts-prepend-node-path|.*:tokenhelper|tokenhelper|global-pnpmfile|pnpmfile)$/;
 
-export function lookAtNpmrc({ path, text = "" }: LookedAtFile, found: Found): void {
+export function lookAtNpmrc({ path, text = "" }: LookedAtFile, found: Findings): void {
   for (const { line, name, value } of settingsIn(text)) {
     const at = { path, line };
     const setting = `${name}=${value}`;
@@ -157,7 +157,7 @@ interface At {
   readonly line: number;
 }
 
-function lookAtRegistry(value: string, setting: string, at: At, found: Found): void {
+function lookAtRegistry(value: string, setting: string, at: At, found: Findings): void {
   const address = value.replace(/^["']|["']$/g, "");
   const rule = registryRule(address, "npm");
   // A variable's value is not known here.
@@ -176,7 +176,7 @@ function registryRule(
 }
 
 /** `.yarnrc.yml`, `.yarnrc`, `bunfig.toml`: their few settings stand on lines of their own. */
-export const lookAtYarnrc: Reader = async ({ path, text = "" }, { tree, scripts, found }) => {
+export const lookAtYarnrc: VetReader = async ({ path, text = "" }, { tree, scripts, found }) => {
   let line = 0;
   for (const each of text.split("\n")) {
     line += 1;
@@ -195,7 +195,7 @@ async function lookAtProgram(
   value: string,
   setting: string,
   at: At,
-  { tree, scripts, found }: Parameters<Reader>[1],
+  { tree, scripts, found }: Parameters<VetReader>[1],
 ): Promise<void> {
   const usual =
     /^(?:\.\/)?\.yarn\/(?:releases|plugins)\//.test(value) ||
@@ -215,7 +215,7 @@ async function lookAtProgram(
 export async function lookAtSetup(
   { path, text = "" }: LookedAtFile,
   scripts: Scripts,
-  found: Found,
+  found: Findings,
 ): Promise<void> {
   const calls = /\bsetup\s*\(/.test(text);
   if (calls) found.add("install.script", "pip runs setup.py", { path });
@@ -224,7 +224,11 @@ export async function lookAtSetup(
 
 export async function lookAtPyproject(
   file: LookedAtFile,
-  { tree, scripts, found }: { readonly tree: Tree; readonly scripts: Scripts; readonly found: Found },
+  {
+    tree,
+    scripts,
+    found,
+  }: { readonly tree: RepositoryTree; readonly scripts: Scripts; readonly found: Findings },
 ): Promise<void> {
   const { path, text = "" } = file;
   const fields = tomlOf(text);
@@ -295,7 +299,7 @@ const USUAL_PTH =
 export async function lookAtPth(
   { path, name, text = "" }: LookedAtFile,
   scripts: Scripts,
-  found: Found,
+  found: Findings,
 ): Promise<void> {
   const code = text.split("\n").findIndex((line) => /^import[\s(]/.test(line));
   if (code === -1) return;
@@ -304,13 +308,13 @@ export async function lookAtPth(
   await scripts.look({ path, what: "python", text, runs: "itself" });
 }
 
-function lookAtIndex(address: string, at: At, found: Found): void {
+function lookAtIndex(address: string, at: At, found: Findings): void {
   const rule = registryRule(address, "pip");
   if (rule !== undefined) found.add(rule, address, at);
 }
 
 /** Requirements and `pip.conf` name indexes in almost the same words. */
-export function lookAtRequirements({ path, text = "" }: LookedAtFile, found: Found): void {
+export function lookAtRequirements({ path, text = "" }: LookedAtFile, found: Findings): void {
   let line = 0;
   for (const each of text.split("\n")) {
     line += 1;
@@ -328,7 +332,7 @@ export function lookAtRequirements({ path, text = "" }: LookedAtFile, found: Fou
 const NUMBERED = /^[\w+]+:\/\/(?:[^/@\s]*@)?(?!127\.)(?:\d{1,3}\.){3}\d{1,3}[:/]/;
 
 /** Looks at a requirement that names an address. */
-function lookAtDirect(requirement: string, at: At, found: Found): void {
+function lookAtDirect(requirement: string, at: At, found: Findings): void {
   const direct =
     /^\s*(?:-e\s+)?(?:[\w.[\],\s-]{1,200}@\s*)?((?:git\+|hg\+|svn\+|https?:|git:|file:)[^\s;]+)/.exec(
       requirement,
@@ -343,7 +347,7 @@ function lookAtDirect(requirement: string, at: At, found: Found): void {
 function lookAtPythonSources(
   fields: Fields | undefined,
   { path, text = "" }: LookedAtFile,
-  found: Found,
+  found: Findings,
 ): void {
   const listed = [
     fieldAt(fields, "build-system", "requires"),
@@ -368,7 +372,7 @@ function lookAtPythonSources(
     lookAtDirect(each, { path, line: lineAt(text, Math.max(text.indexOf(each), 0)) }, found);
 }
 
-export function lookAtPipfile(file: LookedAtFile, found: Found): void {
+export function lookAtPipfile(file: LookedAtFile, found: Findings): void {
   const fields = tomlOf(file.text ?? "");
   lookAtPythonSources(fields, file, found);
   const sources = fields?.["source"];

@@ -4,7 +4,7 @@
  */
 import { folderBefore, namesFrom } from "../core/file-names.ts";
 import { dangersIn, type Runs } from "./look/danger.ts";
-import type { Found, LookedAtFile } from "./look/looked-at.ts";
+import type { Findings, LookedAtFile } from "./look/looked-at.ts";
 
 /** Something that is run: a command line, or a file as a whole. */
 export interface Script {
@@ -19,15 +19,15 @@ export interface Script {
   readonly named?: ReadonlyMap<string, string>;
 }
 
-export interface Tree {
+export interface RepositoryTree {
   readonly has: (path: string) => boolean;
   readonly read: (path: string) => Promise<LookedAtFile | undefined>;
 }
 
 /** Reads one kind of file. */
-export type Reader = (
+export type VetReader = (
   file: LookedAtFile,
-  look: { readonly tree: Tree; readonly scripts: Scripts; readonly found: Found },
+  look: { readonly tree: RepositoryTree; readonly scripts: Scripts; readonly found: Findings },
 ) => Promise<void> | void;
 
 /** Calls that are followed: from a command to a file, and from that file to one more. */
@@ -40,14 +40,14 @@ const ENDINGS = ["", ".js", ".cjs", ".mjs", ".ts", ".py", ".sh", "/index.js"];
 
 /** Looks at what is run, and at the files that it calls. */
 export class Scripts {
-  readonly #found: Found;
-  readonly #tree: Tree;
+  readonly #found: Findings;
+  readonly #tree: RepositoryTree;
   readonly #looked = new Set<string>();
   /** Path and name → the text of what runs by itself. */
   readonly seen = new Map<string, string>();
   #left = MAX_TEXT;
 
-  constructor(found: Found, tree: Tree) {
+  constructor(found: Findings, tree: RepositoryTree) {
     this.#found = found;
     this.#tree = tree;
   }
@@ -121,7 +121,7 @@ const WORDS = /[^\s"'`;|&()<>=,$]{2,300}/g;
 const MAX_WORDS = 20_000;
 
 /** Files of the tree that a text names, as they would be found from the folder that it is run in. */
-function* filesCalled(given: string, file: string, tree: Tree): Generator<string> {
+function* filesCalled(given: string, file: string, tree: RepositoryTree): Generator<string> {
   const seen = new Set<string>();
   const folders = foldersOf(file);
   const text = given.replaceAll(TOP_FOLDER, "./");

@@ -18,7 +18,7 @@ export interface PlannedStep {
 }
 
 /** One folder of the repository. */
-export interface ProjectPlace {
+export interface ProjectFolder {
   /** Below the repository; empty for its top. */
   readonly folder: string;
   readonly names: ReadonlySet<string>;
@@ -28,7 +28,7 @@ export interface ProjectPlace {
 
 export interface PlanFor {
   /** The top first. */
-  readonly places: readonly ProjectPlace[];
+  readonly places: readonly ProjectFolder[];
   /** The command that runs the project's own tests, where one is known. */
   readonly test: string | undefined;
   /** Presets of registries that were granted. */
@@ -48,11 +48,11 @@ export function planSteps({ places, test, granted }: PlanFor): readonly PlannedS
 
 const ORDER = ["install", "build", "test"] as const;
 
-type Reader = (place: ProjectPlace, granted: ReadonlySet<string>) => readonly PlannedStep[];
+type Reader = (place: ProjectFolder, granted: ReadonlySet<string>) => readonly PlannedStep[];
 
 /** A shell line; its first word is the program that it needs. */
 function line(
-  place: ProjectPlace,
+  place: ProjectFolder,
   what: PlannedStep["what"],
   from: string,
   command: string,
@@ -176,7 +176,7 @@ const python: Reader = (place, granted) => {
 const isolationOptions = (online: boolean): readonly string[] => (online ? [] : ["--no-build-isolation"]);
 
 /** Code of the repository that builds it: a backend of its own, and code that other backends call. */
-function backendSteps(place: ProjectPlace, project: string): readonly PlannedStep[] {
+function backendSteps(place: ProjectFolder, project: string): readonly PlannedStep[] {
   const backend = /^build-backend\s*=\s*["']([\w.:]+)["']/m.exec(project)?.[1];
   const at = /^backend-path\s*=\s*\[([^\]]*)\]/m.exec(project)?.[1];
   const steps: PlannedStep[] = [];
@@ -289,7 +289,7 @@ const php: Reader = (place) => {
   ];
 };
 
-function composerScript(place: ProjectPlace, event: string, text: string): PlannedStep {
+function composerScript(place: ProjectFolder, event: string, text: string): PlannedStep {
   const shell = text.replace(/^@php\s/, "php ").replace(/^@putenv\s+/, "export ");
   const isClass = /^[\w\\]+::\w+$/.test(shell) || shell.startsWith("@");
   const [program = ""] = shell.trim().split(/\s/);
@@ -333,7 +333,7 @@ const ECOSYSTEMS: readonly Reader[] = [node, python, php, ruby, scripts, make, r
 
 const PYTEST = /^python3 -m pytest\b/;
 
-function testStep(test: string, top: ProjectPlace | undefined): PlannedStep {
+function testStep(test: string, top: ProjectFolder | undefined): PlannedStep {
   const from = TEST_FROM.find(([form]) => form.test(test))?.[1] ?? null;
   const found = from?.find((name) => top?.names.has(name) === true) ?? null;
   return {

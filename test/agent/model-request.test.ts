@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { ask, askAside, Patience } from "../../src/agent/model-request.ts";
+import { ask, askAside, ModelPatience } from "../../src/agent/model-request.ts";
 import type { Provider, ProviderEvent, Usage } from "../../src/core/model-provider.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
@@ -161,24 +161,24 @@ test("a reply without a token count from the server still spends the token limit
 });
 
 test("a server that breaks off in the middle of shown output is retried three times", () => {
-  const patience = new Patience(false);
+  const patience = new ModelPatience(false);
   const waits = Array.from({ length: 4 }, () => patience.after({ kind: "garbled" }, true));
   assert.deepEqual(waits, [500, 2000, 5000, undefined]);
 });
 
 test("an attempt that broke off before anything was shown is not retried", () => {
-  assert.equal(new Patience(true).after({ kind: "garbled" }, false), undefined);
+  assert.equal(new ModelPatience(true).after({ kind: "garbled" }, false), undefined);
 });
 
 test("an unreachable server is retried only if it was reachable before", () => {
-  assert.equal(new Patience(false).after({ kind: "unreachable" }, false), undefined);
-  assert.equal(new Patience(true).after({ kind: "unreachable" }, false), 500);
-  const brokenOff = new Patience(false);
+  assert.equal(new ModelPatience(false).after({ kind: "unreachable" }, false), undefined);
+  assert.equal(new ModelPatience(true).after({ kind: "unreachable" }, false), 500);
+  const brokenOff = new ModelPatience(false);
   brokenOff.after({ kind: "garbled" }, true);
   assert.equal(brokenOff.after({ kind: "unreachable" }, false), 2000);
 });
 
 test("permanent failures are not retried", () => {
   for (const kind of ["unauthorised", "no_model", "out_of_memory", "refused", "timeout"] as const)
-    assert.equal(new Patience(true).after({ kind }, true), undefined, kind);
+    assert.equal(new ModelPatience(true).after({ kind }, true), undefined, kind);
 });

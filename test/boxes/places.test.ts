@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Places, refusedPlace } from "../../src/boxes/workspace/box-workspace.ts";
+import { type ForbiddenPlaces, refusedPlace } from "../../src/boxes/workspace/box-workspace.ts";
 
-const PLACES: Places = {
+const PLACES: ForbiddenPlaces = {
   homes: ["/home/me", "/home/you", "/root", "/srv/people/ann"],
   stateDir: "/home/me/.local/state/harness",
   settings: ["/home/me/.config/harness"],

@@ -16,13 +16,13 @@ import {
   numberIn,
   openWire,
   textIn,
-  type Wire,
+  type FrameWire,
 } from "../../src/boxes/runner-protocol.ts";
 import { KEY, muxed } from "./scripted-runner.ts";
 import { fc } from "../fixtures/property.ts";
 
 interface Opened {
-  readonly wire: Wire;
+  readonly wire: FrameWire;
   readonly frames: Frame[];
   readonly ends: string[];
   readonly feed: (bytes: Buffer) => void;
@@ -121,7 +121,7 @@ test("the last part of stderr is the reason of an end, and nothing else", async 
 });
 
 test("while paused no frame is delivered, and each pause needs its own resume", async () => {
-  const box: { wire?: Wire } = {};
+  const box: { wire?: FrameWire } = {};
   const { wire, feed, frames } = opened(({ call }) => call === 0 && box.wire?.pause());
   box.wire = wire;
   feed(muxed(written()));

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Piece, Reader } from "../../src/cli/terminal-input.ts";
+import type { InputPiece, InputReader } from "../../src/cli/terminal-input.ts";
 import { fakeKeyboard } from "../fakes/keyboard.ts";
 
-const keys = (text: string): Piece => ({ kind: "keys", text });
+const keys = (text: string): InputPiece => ({ kind: "keys", text });
 
 test("keys typed while nobody reads wait for the next readers, one line each", () => {
   const { keyboard, type } = fakeKeyboard();
   type("one\rtwo\rthr");
-  const lines: (Piece | undefined)[] = [];
-  const once: Reader = (piece) => {
+  const lines: (InputPiece | undefined)[] = [];
+  const once: InputReader = (piece) => {
     lines.push(piece);
     keyboard.done(once);
   };
@@ -23,7 +23,7 @@ test("Ctrl-C while nobody reads is reported at once, and drops what was typed ah
   const { keyboard, type, told } = fakeKeyboard();
   type("one\r\u0003two\r");
   assert.equal(told.at(-1), "interrupt");
-  const read: (Piece | undefined)[] = [];
+  const read: (InputPiece | undefined)[] = [];
   keyboard.read((piece) => void read.push(piece));
   assert.deepEqual(read, [keys("two\r")]);
 });
@@ -32,15 +32,15 @@ test("Ctrl-C while nothing is running is delivered to the next reader", () => {
   const { keyboard, type, told } = fakeKeyboard({ busy: false });
   type("\u0003");
   assert.equal(told.includes("interrupt"), false);
-  const read: (Piece | undefined)[] = [];
+  const read: (InputPiece | undefined)[] = [];
   keyboard.read((piece) => void read.push(piece));
   assert.deepEqual(read, [{ kind: "interrupt" }]);
 });
 
 test("a closed terminal is reported to readers, current or later", () => {
   const { keyboard, hangUp } = fakeKeyboard();
-  const read: (Piece | undefined)[] = [];
-  const reader: Reader = (piece) => {
+  const read: (InputPiece | undefined)[] = [];
+  const reader: InputReader = (piece) => {
     read.push(piece);
     keyboard.done(reader);
   };

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { KeyPieces, type Piece } from "../../src/cli/terminal-input.ts";
+import { KeyPieces, type InputPiece } from "../../src/cli/terminal-input.ts";
 
-const keys = (text: string): Piece => ({ kind: "keys", text });
-const paste = (text: string): Piece => ({ kind: "paste", text });
+const keys = (text: string): InputPiece => ({ kind: "keys", text });
+const paste = (text: string): InputPiece => ({ kind: "paste", text });
 
-function pieces(...chunks: readonly string[]): readonly Piece[] {
+function pieces(...chunks: readonly string[]): readonly InputPiece[] {
   const parter = new KeyPieces();
   return chunks.flatMap((chunk) => parter.push(chunk));
 }

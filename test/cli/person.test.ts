@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { person } from "../../src/cli/chat/chat-screen.ts";
-import type { Reply } from "../../src/app/run/prompter.ts";
+import type { PersonReply } from "../../src/app/run/prompter.ts";
 import type { Question } from "../../src/core/ports.ts";
 
 const question = (text: string, more: Partial<Question> = {}): Question => ({
@@ -19,7 +19,7 @@ const going = new AbortController().signal;
 
 /** A person whose answers are given when they are let. */
 function asked() {
-  const open: { readonly text: string; readonly answer: (reply: Reply) => void }[] = [];
+  const open: { readonly text: string; readonly answer: (reply: PersonReply) => void }[] = [];
   const cancelled: string[] = [];
   const kept: [Question, string][] = [];
   const approver = person({

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { choicesOf, TypedChoice } from "../../src/cli/approval-question.ts";
-import type { Piece } from "../../src/cli/terminal-input.ts";
+import type { InputPiece } from "../../src/cli/terminal-input.ts";
 
-function replied(...pieces: readonly (Piece | string | undefined)[]): unknown {
+function replied(...pieces: readonly (InputPiece | string | undefined)[]): unknown {
   const answer = new TypedChoice();
   let reply: unknown;
   for (const piece of pieces)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  type Change,
+  type ChangeDirection,
   changeOf,
   DEFAULTS,
   DIRECTIONS,
@@ -10,7 +10,7 @@ import {
   type Settings,
 } from "../../src/config/settings-schema.ts";
 
-const change = (key: SettingKey, from: unknown, to: unknown): Change =>
+const change = (key: SettingKey, from: unknown, to: unknown): ChangeDirection =>
   changeOf(key, from as Settings[SettingKey], to as Settings[SettingKey]);
 
 /** Of every setting: changes that tighten, and changes that do not. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Capabilities, ModelRequest, ProviderEvent, ToolOffer } from "../../src/core/model-provider.ts";
-import type { Limits } from "../../src/models/model-api.ts";
+import type { RequestLimits } from "../../src/models/model-api.ts";
 import { makeProvider } from "../../src/models/provider.ts";
 import { HISTORY, KEY, type Opened, type Scenario, type ServerFixture } from "./provider-server.ts";
 
@@ -35,7 +35,7 @@ const CAPABILITIES: Capabilities = {
 };
 
 /** Too long to be reached even on a loaded machine: a test of one limit sets it shorter. */
-const LIMITS: Limits = {
+const LIMITS: RequestLimits = {
   connectMs: 60_000,
   firstMs: 60_000,
   idleMs: 60_000,
@@ -67,7 +67,7 @@ export interface Talk extends AsyncDisposable {
 export async function talk(
   fixture: ServerFixture,
   scenario: Scenario,
-  limits: Partial<Limits> = {},
+  limits: Partial<RequestLimits> = {},
 ): Promise<Talk> {
   const opened = await fixture.open(scenario);
   const provider = makeProvider(opened.wire, {

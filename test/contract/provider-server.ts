@@ -1,5 +1,5 @@
 import type { Message, Stop } from "../../src/core/model-provider.ts";
-import type { Wire } from "../../src/models/model-api.ts";
+import type { ModelWire } from "../../src/models/model-api.ts";
 
 /**
  * Instructions for a server, independent of any API; the tests of each adapter translate them into its API's format.
@@ -83,7 +83,7 @@ export interface Asked {
 
 export interface Opened extends AsyncDisposable {
   /** The adapter, connected to the server; with `KEY` as its key if its API has keys. */
-  readonly wire: Wire;
+  readonly wire: ModelWire;
   readonly asked: () => readonly Asked[];
   /** Resolves as soon as a client leaves before the end of its reply. */
   readonly left: Promise<void>;

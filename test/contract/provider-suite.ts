@@ -7,11 +7,11 @@ import { replyCases } from "./provider-replies.ts";
 import { refusalCases } from "./provider-refusals.ts";
 import { talk, type Talk } from "./provider-ask.ts";
 import type { Ability, Scenario, ServerFixture } from "./provider-server.ts";
-import type { Limits } from "../../src/models/model-api.ts";
+import type { RequestLimits } from "../../src/models/model-api.ts";
 
 interface Case {
   readonly scenario: Scenario;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<RequestLimits>;
   readonly needs?: Ability;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type {
-  Candidate,
+  ScoredChunk,
   Chunk,
   SearchStore,
   ServerStore,
@@ -56,7 +56,11 @@ export function axis(which: number, lean = 0): Float32Array {
   return vector;
 }
 
-export const byWords = async (store: SearchStore, text: string, limit = 10): Promise<readonly Candidate[]> =>
+export const byWords = async (
+  store: SearchStore,
+  text: string,
+  limit = 10,
+): Promise<readonly ScoredChunk[]> =>
   store.candidates({ text, vector: null }, limit, new AbortController().signal);
 
 /** The chunks of these files that a server still has. */
@@ -72,14 +76,14 @@ export const byVector = async (
   store: SearchStore,
   vector: Float32Array,
   limit = 10,
-): Promise<readonly Candidate[]> =>
+): Promise<readonly ScoredChunk[]> =>
   store.candidates({ text: "", vector }, limit, new AbortController().signal);
 
-export const textsOf = (candidates: readonly Candidate[]): readonly string[] =>
+export const textsOf = (candidates: readonly ScoredChunk[]): readonly string[] =>
   candidates.map(({ chunk }) => chunk.text);
 
 /** Candidates with a score by vector, best first by that score. */
-export const byCosine = (candidates: readonly Candidate[]): readonly string[] =>
+export const byCosine = (candidates: readonly ScoredChunk[]): readonly string[] =>
   textsOf(
     candidates
       .filter(({ dense }) => dense !== null)

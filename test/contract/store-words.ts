@@ -1,5 +1,10 @@
 import type { AgentEvent, EventBody, RunStatus } from "../../src/core/events.ts";
-import { PARKED_FORM, type Word, type SessionAbout, type SessionRecord } from "../../src/core/session.ts";
+import {
+  PARKED_FORM,
+  type AnswerWord,
+  type SessionAbout,
+  type SessionRecord,
+} from "../../src/core/session.ts";
 import type { Question } from "../../src/core/ports.ts";
 export const ABOUT: SessionAbout = {
   workspace: "/home/dev/project",
@@ -66,7 +71,7 @@ export const parked = (text: string): SessionRecord & { readonly kind: "parked" 
   },
 });
 
-export const answered = (text: string, word: Word): SessionRecord => ({
+export const answered = (text: string, word: AnswerWord): SessionRecord => ({
   kind: "answered",
   question: question(text),
   word,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { statfs } from "node:fs/promises";
 import test, { mock } from "node:test";
 import { broken, type Health, healthy } from "../../src/core/errors.ts";
-import { type Engine, findEngine, isEngine, Patience } from "../../src/docker/engine.ts";
+import { type Engine, findEngine, isEngine, EnginePatience } from "../../src/docker/engine.ts";
 import { diskHealth, engineHealth, readCheck, readInfo } from "../../src/docker/engine-health.ts";
 import { imageExists } from "../../src/docker/box-image.ts";
 import { removeBoxes } from "../../src/docker/box/box-list.ts";
@@ -104,7 +104,7 @@ function engineOf(api: string, info: Info, components: readonly object[] | undef
     api: answers as unknown as Engine["api"],
     endpoint: { host: "unix:///e.sock", origin: "usual socket" },
     version: { name: "Docker", version: "28.1.0", api, arch: "amd64" },
-    patience: new Patience(),
+    patience: new EnginePatience(),
   };
 }
 

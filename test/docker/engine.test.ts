@@ -18,7 +18,7 @@ import {
   hostFacts,
   isEngine,
   type NoEngine,
-  Patience,
+  EnginePatience,
 } from "../../src/docker/engine.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -223,7 +223,7 @@ interface Heard {
 
 interface StandInEngine extends AsyncDisposable {
   readonly api: ReturnType<typeof engineClient>;
-  readonly patience: Patience;
+  readonly patience: EnginePatience;
   readonly heard: Heard[];
 }
 
@@ -241,7 +241,7 @@ async function engine(bounds = BOUNDS, silent = false): Promise<StandInEngine> {
   const server = createServer((request, response) => void hear(request, response));
   server.listen(place.at("e.sock"));
   await once(server, "listening");
-  const patience = new Patience(bounds);
+  const patience = new EnginePatience(bounds);
   return {
     api: engineClient({ socketPath: place.at("e.sock") }, patience),
     patience,

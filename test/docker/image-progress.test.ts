@@ -6,7 +6,7 @@ import test from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { PassThrough, Readable } from "node:stream";
 import Docker from "dockerode";
-import { followStream, lackOfImage, type Progress } from "../../src/docker/image-progress.ts";
+import { followStream, lackOfImage, type ImageProgress } from "../../src/docker/image-progress.ts";
 import { fc } from "../fixtures/property.ts";
 
 type Pull = (answer: ServerResponse) => Promise<void> | void;
@@ -106,14 +106,14 @@ for (const [when, pull] of [
   });
 
 interface Followed {
-  readonly lines: readonly Progress[];
+  readonly lines: readonly ImageProgress[];
   /** Why it ended, or "end". */
   readonly ended: string;
 }
 
 async function follow(stream: Readable, silenceMs = 5000, signal?: AbortSignal): Promise<Followed> {
-  const lines: Progress[] = [];
-  const onLine = (line: Progress): void => void lines.push(line);
+  const lines: ImageProgress[] = [];
+  const onLine = (line: ImageProgress): void => void lines.push(line);
   const options = { silenceMs, signal: signal ?? new AbortController().signal, onLine };
   try {
     await followStream(stream, options);
@@ -129,40 +129,41 @@ const ofText = (...chunks: readonly string[]): Readable =>
     { objectMode: false },
   );
 
-const said = (...texts: readonly string[]): readonly Progress[] => texts.map((text) => ({ text }));
+const said = (...texts: readonly string[]): readonly ImageProgress[] => texts.map((text) => ({ text }));
 
-const STREAMS: Readonly<Record<string, readonly [text: string, lines: readonly Progress[], ended: string]>> =
-  {
-    "lines of a build": [
-      '{"stream":"Step 1"}\r\n{"stream":"\\n"}\n{"stream":" done "}\n',
-      said("Step 1", "", "done"),
-      "end",
-    ],
-    "lines that the builder coloured": [
-      '{"stream":"\\u001b[91mE: no such package\\n\\u001b[0m"}\n',
-      said("E: no such package"),
-      "end",
-    ],
-    "lines of a pull": [
-      '{"status":"Pulling","id":"abc","progressDetail":{}}\n{"status":"Digest"}\n',
-      said("abc Pulling", "Digest"),
-      "end",
-    ],
-    "a last line without an end": ['{"status":"a"}\n{"status":"b"}', said("a", "b"), "end"],
-    "an error, which ends it": [
-      '{"stream":"a"}\n{"error":"no space left"}\n{"stream":"b"}\n',
-      said("a"),
-      "no space left",
-    ],
-    "an empty error, which still counts": ['{"error":""}\n', [], ""],
-    "an error that is not text": ['{"error":5,"status":"a"}\n', said("a"), "end"],
-    "lines that are not JSON": ["plain words\n{broken\n", said("plain words", "{broken"), "end"],
-    "lines without an object": ['5\nnull\n"text"\ntrue\n', [], "end"],
-    "blank lines": ["\n\n  \n", [], "end"],
-    "a body without the fields": ['{"aux":{"ID":"sha256:1"}}\n', said(""), "end"],
-    "fields of the wrong kind": ['{"id":7,"stream":["a"],"status":"b"}\n', said(""), "end"],
-    nothing: ["", [], "end"],
-  };
+const STREAMS: Readonly<
+  Record<string, readonly [text: string, lines: readonly ImageProgress[], ended: string]>
+> = {
+  "lines of a build": [
+    '{"stream":"Step 1"}\r\n{"stream":"\\n"}\n{"stream":" done "}\n',
+    said("Step 1", "", "done"),
+    "end",
+  ],
+  "lines that the builder coloured": [
+    '{"stream":"\\u001b[91mE: no such package\\n\\u001b[0m"}\n',
+    said("E: no such package"),
+    "end",
+  ],
+  "lines of a pull": [
+    '{"status":"Pulling","id":"abc","progressDetail":{}}\n{"status":"Digest"}\n',
+    said("abc Pulling", "Digest"),
+    "end",
+  ],
+  "a last line without an end": ['{"status":"a"}\n{"status":"b"}', said("a", "b"), "end"],
+  "an error, which ends it": [
+    '{"stream":"a"}\n{"error":"no space left"}\n{"stream":"b"}\n',
+    said("a"),
+    "no space left",
+  ],
+  "an empty error, which still counts": ['{"error":""}\n', [], ""],
+  "an error that is not text": ['{"error":5,"status":"a"}\n', said("a"), "end"],
+  "lines that are not JSON": ["plain words\n{broken\n", said("plain words", "{broken"), "end"],
+  "lines without an object": ['5\nnull\n"text"\ntrue\n', [], "end"],
+  "blank lines": ["\n\n  \n", [], "end"],
+  "a body without the fields": ['{"aux":{"ID":"sha256:1"}}\n', said(""), "end"],
+  "fields of the wrong kind": ['{"id":7,"stream":["a"],"status":"b"}\n', said(""), "end"],
+  nothing: ["", [], "end"],
+};
 
 for (const [name, [text, lines, ended]] of Object.entries(STREAMS))
   test(`the engine's progress: ${name}`, async () => {
@@ -227,8 +228,8 @@ test("an interruption ends a waiting stream and destroys it", async () => {
 
 test("nothing is delivered after an interruption, not even what had already arrived", async () => {
   const controller = new AbortController();
-  const lines: Progress[] = [];
-  const onLine = (line: Progress): void => {
+  const lines: ImageProgress[] = [];
+  const onLine = (line: ImageProgress): void => {
     lines.push(line);
     controller.abort(new Error("interrupted"));
   };

@@ -8,14 +8,14 @@ import test from "node:test";
 import { pack } from "tar-fs";
 import manifest from "../../package.json" with { type: "json" };
 import { ensureImage, imageExists } from "../../src/docker/box-image.ts";
-import type { BuildRequest } from "../../src/docker/image-inputs.ts";
+import type { ImageBuildRequest } from "../../src/docker/image-inputs.ts";
 import { checkImage, runOnce } from "../../src/docker/engine-health.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 
 async function withRequest(
   signal: AbortSignal,
-  body: (request: BuildRequest, lines: string[]) => Promise<void>,
+  body: (request: ImageBuildRequest, lines: string[]) => Promise<void>,
 ): Promise<void> {
   const cache = await mkdtemp(path.join(tmpdir(), "harness-cache-"));
   const lines: string[] = [];

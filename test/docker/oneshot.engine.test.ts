@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
 import { ownerLabels } from "../../src/boxes/box-record.ts";
-import { type Outcome, runOnce } from "../../src/docker/engine-health.ts";
+import { type OnceResult, runOnce } from "../../src/docker/engine-health.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 
 const UID = 64_321;
 
-const run = (command: string, ms = 20_000): Promise<Outcome> =>
+const run = (command: string, ms = 20_000): Promise<OnceResult> =>
   runOnce(
     engine,
     {

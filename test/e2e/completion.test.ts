@@ -6,7 +6,7 @@ import test, { after, describe } from "node:test";
 import { Parser } from "@oclif/core";
 import {
   argKind,
-  type Catalogue,
+  type CommandCatalogue,
   completionAt,
   flagKind,
   typedLine,
@@ -21,9 +21,9 @@ import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
 const json = (file: string): unknown => JSON.parse(readFileSync(path.join(ROOT, file), "utf8"));
-const { commands } = json("oclif.manifest.json") as Pick<Catalogue, "commands">;
-const { oclif } = json("package.json") as { oclif: Pick<Catalogue, "topics"> };
-const catalogue: Catalogue = { commands, topics: oclif.topics };
+const { commands } = json("oclif.manifest.json") as Pick<CommandCatalogue, "commands">;
+const { oclif } = json("package.json") as { oclif: Pick<CommandCatalogue, "topics"> };
+const catalogue: CommandCatalogue = { commands, topics: oclif.topics };
 const shown = Object.entries(commands).filter(([, { hidden }]) => hidden !== true);
 
 const place = await scratch({

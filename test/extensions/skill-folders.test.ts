@@ -4,7 +4,7 @@ import test from "node:test";
 import { parse } from "yaml";
 import {
   firstOfEachName,
-  type Found,
+  type FoundExtensions,
   type FrontMatter,
   ownSkills,
   projectSkills,
@@ -17,9 +17,10 @@ import { scratch, type Scratch } from "../fixtures/scratch.ts";
 const skill = (name: string, more = ""): string =>
   `---\nname: ${name}\ndescription: About ${name}.\n${more}---\n# ${name}\nDo it.\n`;
 
-const own = (place: Scratch): Promise<Found<Skill>> => ownSkills(place.at("skills"), place.at("work"));
-const namesOf = ({ all }: Found<Skill>): readonly string[] => all.map(({ name }) => name);
-const whyOf = ({ problems }: Found<Skill>): string =>
+const own = (place: Scratch): Promise<FoundExtensions<Skill>> =>
+  ownSkills(place.at("skills"), place.at("work"));
+const namesOf = ({ all }: FoundExtensions<Skill>): readonly string[] => all.map(({ name }) => name);
+const whyOf = ({ problems }: FoundExtensions<Skill>): string =>
   problems.map(({ file, why }) => `${file.split("/").slice(-2).join("/")}: ${why}`).join("\n");
 const filesOf = async (one: Skill | undefined): Promise<readonly string[]> =>
   ((await one?.files())?.files ?? []).map(({ path }) => path);

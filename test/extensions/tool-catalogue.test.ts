@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { stat } from "node:fs/promises";
-import { catalogueOf, type OfferedTool, ToolPins } from "../../src/extensions/tool-catalogue.ts";
+import { catalogueOf, type McpTool, ToolPins } from "../../src/extensions/tool-catalogue.ts";
 import { LISTS } from "../fixtures/mcp-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -125,7 +125,7 @@ test("the hash of a tool covers its whole definition, in any order of keys", () 
   assert.notEqual(hashOf({ ...one, description: `${long}1` }), hashOf({ ...one, description: `${long}2` }));
 });
 
-const tool = (own: string, hash: string): OfferedTool => ({
+const tool = (own: string, hash: string): McpTool => ({
   name: `s__${own}`,
   own,
   description: "",
@@ -134,7 +134,7 @@ const tool = (own: string, hash: string): OfferedTool => ({
   hash,
 });
 
-const ownOf = (tools: readonly OfferedTool[]): readonly string[] => tools.map(({ own }) => own);
+const ownOf = (tools: readonly McpTool[]): readonly string[] => tools.map(({ own }) => own);
 
 test("tools are remembered for the next run: changed and new ones are reported once", async () => {
   await using place = await scratch();

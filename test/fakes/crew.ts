@@ -8,7 +8,7 @@ import type { EventBody } from "../../src/core/events.ts";
 import type { ParkedChild, SessionRecord } from "../../src/core/session.ts";
 import type { AnyTool } from "../../src/core/tool.ts";
 import { taskTool } from "../../src/tools/task.ts";
-import type { Part, Subagents } from "../../src/tools/tool-context.ts";
+import type { TaskPart, Subagents } from "../../src/tools/tool-context.ts";
 import { fakeAgent, type FakeAgent, type Line, linesProvider } from "./agent.ts";
 import { fakeBox, type FakeBox } from "./box.ts";
 
@@ -50,7 +50,7 @@ export function crew(options: CrewOptions): Crew {
   const parent = fakeAgent({ lines, tools: [], box, earlier });
   const { memory } = parent;
   const toolsOf = options.tools ?? (() => []);
-  const begin = (part: Part, how: SubagentStart) => {
+  const begin = (part: TaskPart, how: SubagentStart) => {
     count.children += 1;
     const agent = `a${count.children}`;
     return subagent(

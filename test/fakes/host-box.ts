@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { lstat, readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import type { Box, Entry, ExecRequest, ExecResult, FileResult } from "../../src/core/ports.ts";
+import type { Box, ListedEntry, ExecRequest, ExecResult, FileResult } from "../../src/core/ports.ts";
 
 /**
  * Not a real box: runs programs of this machine over a test's own folder, for behaviour that only real programs show
@@ -44,7 +44,7 @@ const unused = (): never => {
   throw new Error("not needed here");
 };
 
-async function entry(file: string): Promise<Entry> {
+async function entry(file: string): Promise<ListedEntry> {
   const stats = await lstat(file);
   const { mode, size, mtimeMs } = stats;
   const kind = stats.isFile()

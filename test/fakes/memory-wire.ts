@@ -1,5 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
+import { type ModelWire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
 import {
   type Answered,
   isRefused,
@@ -27,10 +27,10 @@ export function memoryServer(scenario: Scenario): Promise<Opened> {
 }
 
 /** A wire without a server that records its requests. */
-export function recorded(inner: Wire): Opened {
+export function recorded(inner: ModelWire): Opened {
   const asked: WireRequest[] = [];
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-  const wire: Wire = {
+  const wire: ModelWire = {
     ...(inner.holds === undefined ? {} : { holds: inner.holds }),
     send: (request, signal) => {
       signal.addEventListener("abort", () => leave(), { once: true });

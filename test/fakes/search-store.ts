@@ -3,7 +3,7 @@ import { parseQuery } from "../../src/search/ranked-query.ts";
 import { Tokenizer } from "../../src/search/tokens.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
 import type {
-  Candidate,
+  ScoredChunk,
   Chunk,
   SearchStore,
   StoredFile,
@@ -108,7 +108,7 @@ interface Among {
 function findCandidates(
   { text, vector }: StoreQuery,
   { chunks, vectors, limit }: Among,
-): readonly Candidate[] {
+): readonly ScoredChunk[] {
   const lexical = best(
     byWords(
       parseQuery(text, WORDS, WEIGHTS).words.map(({ word }) => word),

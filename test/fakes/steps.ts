@@ -1,6 +1,6 @@
-import type { Step, Steps } from "../../src/core/session.ts";
+import type { Step, StepStore } from "../../src/core/session.ts";
 
-export function memorySteps(): Steps {
+export function memorySteps(): StepStore {
   const steps: Step[] = [];
   let ends = 0;
   return {

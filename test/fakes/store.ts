@@ -15,12 +15,12 @@ import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/model-provider.ts";
 import { memoryNotes } from "./tool-context.ts";
 import { memorySteps } from "./steps.ts";
-import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
+import { SessionClock, statusAfter } from "../../src/sessions/stored-session.ts";
 import { newId, onlyId, pageOf } from "../../src/sessions/session-store.ts";
 
 /** A store without a disk. Values are copied on the way in, so that values handed out never change. */
 export function memoryStore(now: () => number = Date.now): SessionStore {
-  const clock = new Clock(now);
+  const clock = new SessionClock(now);
   const sessions = new Map<string, MemorySession>();
   const notes = new Map<string, Notes>();
   let open = true;
@@ -93,14 +93,14 @@ class MemorySession implements Session {
   readonly outputs = memoryOutputs();
   readonly audit: Audit = memoryAudit();
   readonly steps = memorySteps();
-  readonly #clock: Clock;
+  readonly #clock: SessionClock;
   readonly #exists: (id: string) => boolean;
   readonly #records: SessionRecord[] = [];
   readonly #events: { readonly at: number; readonly event: AgentEvent }[] = [];
   #live: Message[] = [];
   #info: SessionInfo;
 
-  constructor(id: string, about: SessionAbout, clock: Clock, exists: (id: string) => boolean) {
+  constructor(id: string, about: SessionAbout, clock: SessionClock, exists: (id: string) => boolean) {
     this.id = id;
     this.#clock = clock;
     this.#exists = exists;

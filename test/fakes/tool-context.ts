@@ -1,6 +1,6 @@
 import type { Note, Notes, NoteText, OutputPage, Outputs } from "../../src/core/session.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
-import type { Part, ToolContext, ShellState, Subagents } from "../../src/tools/tool-context.ts";
+import type { TaskPart, ToolContext, ShellState, Subagents } from "../../src/tools/tool-context.ts";
 
 export interface MemoryOutputs extends Outputs {
   readonly kept: readonly string[];
@@ -75,7 +75,7 @@ function memoryShell(start: string): ShellState {
 }
 
 /** Subagents that all behave the same; none runs in the background. */
-export const fakeSubagents = (run: (part: Part) => Promise<ToolResult>): Subagents => ({
+export const fakeSubagents = (run: (part: TaskPart) => Promise<ToolResult>): Subagents => ({
   run,
   begin: ({ prompt }) => ({ kind: "ok", text: `begun: ${prompt}` }),
   look: (look) => Promise.resolve({ kind: "ok", text: JSON.stringify(look) }),

@@ -2,15 +2,15 @@ import path from "node:path";
 import type {
   Change,
   Changes,
-  Entry,
+  ListedEntry,
   FileContent,
   FileResult,
-  SearchRequest,
+  PatternSearch,
   SearchResult,
 } from "../../src/core/ports.ts";
 
 interface Node {
-  readonly kind: Entry["kind"];
+  readonly kind: ListedEntry["kind"];
   readonly content: Uint8Array;
   readonly mode: number;
   readonly modified: number;
@@ -51,7 +51,7 @@ export class FakeTree {
     return ok(null);
   }
 
-  list(folder: string): FileResult<readonly Entry[]> {
+  list(folder: string): FileResult<readonly ListedEntry[]> {
     const kind = this.#nodes.get(folder)?.kind;
     if (kind !== "folder")
       return refused(kind === undefined ? this.#missing(folder) : "ENOTDIR", folder, "list");
@@ -59,12 +59,12 @@ export class FakeTree {
     return ok(inside.map(([file, node]) => entryOf(file, node)));
   }
 
-  stat(file: string): FileResult<Entry> {
+  stat(file: string): FileResult<ListedEntry> {
     const node = this.#nodes.get(file);
     return node === undefined ? refused(this.#missing(file), file, "stat") : ok(entryOf(file, node));
   }
 
-  search({ pattern, limit }: SearchRequest, folder: string): FileResult<SearchResult> {
+  search({ pattern, limit }: PatternSearch, folder: string): FileResult<SearchResult> {
     const lines = [...this.#nodes]
       .filter(([file, { kind }]) => kind === "file" && file.startsWith(`${folder}/`))
       .filter(([file]) => !file.includes("/.git/"))
@@ -90,7 +90,7 @@ export class FakeTree {
   }
 
   /** Creates a node; false if the path is protected. */
-  make(file: string, kind: Entry["kind"]): boolean {
+  make(file: string, kind: ListedEntry["kind"]): boolean {
     if (this.isProtected(file)) return false;
     const above = path.dirname(file);
     if (above !== file && !this.#nodes.has(above)) this.make(above, "folder");
@@ -185,7 +185,7 @@ export class FakeTree {
 const now = (): number => Math.floor(Date.now() / 1000);
 const ok = <T>(value: T): FileResult<T> => ({ kind: "ok", value });
 
-const entryOf = (file: string, { kind, mode, modified, content }: Node): Entry => ({
+const entryOf = (file: string, { kind, mode, modified, content }: Node): ListedEntry => ({
   name: path.basename(file),
   kind,
   mode,

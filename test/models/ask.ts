@@ -1,13 +1,13 @@
 import type { ModelRequest, ProviderEvent } from "../../src/core/model-provider.ts";
 import { makeProvider, type ProviderOptions } from "../../src/models/provider.ts";
-import type { Wire, WireEvent, WireRequest } from "../../src/models/model-api.ts";
+import type { ModelWire, WireEvent, WireRequest } from "../../src/models/model-api.ts";
 import { answerFrom, type Answer, REQUEST } from "../contract/provider-ask.ts";
 
 /** One attempt: its events, then the failure if there is one. */
 export type Played = readonly (WireEvent | Error)[];
 
 /** A wire that plays one list of events for each attempt; the last one for all further attempts. */
-export function playing(...attempts: readonly Played[]): { wire: Wire; sent: WireRequest[] } {
+export function playing(...attempts: readonly Played[]): { wire: ModelWire; sent: WireRequest[] } {
   const sent: WireRequest[] = [];
   return {
     sent,
@@ -25,7 +25,7 @@ export function playing(...attempts: readonly Played[]): { wire: Wire; sent: Wir
   };
 }
 
-export function providerOver(wire: Wire, options: Partial<ProviderOptions> = {}) {
+export function providerOver(wire: ModelWire, options: Partial<ProviderOptions> = {}) {
   return makeProvider(wire, {
     capabilities: () => Promise.reject(new Error("nobody asks")),
     retry: { wait: () => Promise.resolve() },
@@ -34,7 +34,7 @@ export function providerOver(wire: Wire, options: Partial<ProviderOptions> = {})
 }
 
 export async function asked(
-  wire: Wire,
+  wire: ModelWire,
   options: Partial<ProviderOptions> = {},
   change: Partial<ModelRequest> = {},
 ): Promise<Answer> {

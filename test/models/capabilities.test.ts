@@ -13,7 +13,7 @@ import {
 } from "../../src/models/capabilities.ts";
 import { FAMILIES } from "../../src/models/model-families.generated.ts";
 import type { Capabilities } from "../../src/core/model-provider.ts";
-import type { Wire, WireRequest } from "../../src/models/model-api.ts";
+import type { ModelWire, WireRequest } from "../../src/models/model-api.ts";
 
 test("a model of no known family has no row", () => {
   assert.deepEqual(["my-own-model", ""].map(rowOf), [undefined, undefined]);
@@ -163,7 +163,7 @@ const BELIEVED: Capabilities = {
 /** The requests sent in turn when the model is believed to support native calls, or not. */
 async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): Promise<readonly string[]> {
   const sent: WireRequest[] = [];
-  const wire: Wire = {
+  const wire: ModelWire = {
     async *send(request) {
       sent.push(request);
       yield* await Promise.resolve([

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Message } from "../../src/core/model-provider.ts";
-import { type Conversation, conversationOf } from "../../src/models/request-history.ts";
+import { type RequestTranscript, conversationOf } from "../../src/models/request-history.ts";
 
 const user = (text: string): { role: "user"; text: string } => ({ role: "user", text });
 const system = (text: string): Message => ({ role: "system", text });
@@ -18,7 +18,7 @@ const results = (...pairs: readonly (readonly [string, string])[]) => ({
 });
 const NONE = "No result: the call was not run to its end.";
 
-const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = [
+const TALKS: readonly (readonly [string, readonly Message[], RequestTranscript])[] = [
   ["nothing", [], { system: "", turns: [] }],
   ["a system message alone", [system("a")], { system: "a", turns: [] }],
   [

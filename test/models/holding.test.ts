@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Hold, holdsUnrunCalls, type ModelRequest } from "../../src/core/model-provider.ts";
-import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
+import { type ModelWire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
 import { providerOver, text } from "./ask.ts";
 import { answerFrom, calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
 
@@ -9,10 +9,10 @@ import { answerFrom, calls, failed, finished, REQUEST } from "../contract/provid
 function holding(
   reply: (request: WireRequest, nth: number) => readonly WireEvent[],
   known: NonNullable<Parameters<typeof providerOver>[1]>["known"] = () => ({}),
-  holds: NonNullable<Wire["holds"]> = "after_thinking",
+  holds: NonNullable<ModelWire["holds"]> = "after_thinking",
 ) {
   const sent: WireRequest[] = [];
-  const wire: Wire = {
+  const wire: ModelWire = {
     holds,
     async *send(request) {
       sent.push(request);
@@ -51,7 +51,7 @@ test("a model whose calls work best with a schema gets one in every request that
   assert.deepEqual(forms(), ["native held", "native held", "native"]);
 });
 
-const thinkOf = async (holds: NonNullable<Wire["holds"]>): Promise<unknown> => {
+const thinkOf = async (holds: NonNullable<ModelWire["holds"]>): Promise<unknown> => {
   const { ask, sent } = holding(
     () => CALL,
     () => ({ thinking: true }),

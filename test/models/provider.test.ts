@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ProviderEvent } from "../../src/core/model-provider.ts";
 import { RememberedFallbacks } from "../../src/models/text-calls/text-protocol.ts";
-import { type Wire, WireFailure } from "../../src/models/model-api.ts";
+import { type ModelWire, WireFailure } from "../../src/models/model-api.ts";
 import { calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
 import { asked, type Played, playing, providerOver, text } from "./ask.ts";
 
@@ -172,7 +172,7 @@ test("halves of a character that arrive separately are shown as one, and a lone 
 });
 
 test("a defect of an adapter is a failure like any other", async () => {
-  const wires: readonly Wire[] = [
+  const wires: readonly ModelWire[] = [
     playing([new TypeError("x is not a function")]).wire,
     {
       send: () => {
@@ -187,7 +187,7 @@ test("a defect of an adapter is a failure like any other", async () => {
 });
 
 test("an adapter that ignores its signal is abandoned at once", async () => {
-  const wire: Wire = {
+  const wire: ModelWire = {
     async *send() {
       await new Promise(() => {});
       yield text("late");

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { Connection, FileLock, type LockLevel, suffices } from "../../src/platform/sqlite.ts";
+import { SqliteConnection, FileLock, type LockLevel, suffices } from "../../src/platform/sqlite.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
@@ -14,7 +14,7 @@ const skip = process.platform !== "linux" && "reads /proc";
 test("a flush syncs the journal to disk, and no other file", { skip }, async (t) => {
   await using place = await scratch();
   const sqlite = new DatabaseSync(place.at("x.db"));
-  using connection = new Connection(sqlite);
+  using connection = new SqliteConnection(sqlite);
   sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE TABLE t (a)");
   connection.atomically(() => connection.run("INSERT INTO t VALUES (1)"));
   const synced: string[] = [];
@@ -31,7 +31,7 @@ test("a flush syncs the journal to disk, and no other file", { skip }, async (t)
 });
 
 test("a database without a journal has nothing to flush", () => {
-  using connection = new Connection(new DatabaseSync(":memory:"));
+  using connection = new SqliteConnection(new DatabaseSync(":memory:"));
   connection.flush();
   assert.equal(connection.get("SELECT 1 AS one")?.["one"], 1);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rank } from "../../src/search/rank-hits.ts";
-import type { Candidate, Chunk } from "../../src/search/search-store.ts";
+import type { ScoredChunk, Chunk } from "../../src/search/search-store.ts";
 import { fc } from "../fixtures/property.ts";
 import { chunk } from "./stores/words.ts";
 
@@ -9,13 +9,13 @@ const found = (
   path: string,
   scores: { readonly lexical?: number; readonly dense?: number },
   more: Partial<Chunk> = {},
-): Candidate => ({
+): ScoredChunk => ({
   chunk: chunk(path, more.text ?? `text of ${path}`, more),
   lexical: scores.lexical ?? null,
   dense: scores.dense ?? null,
 });
 
-const pathsOf = (candidates: readonly Candidate[], query: string, limit = 10): readonly string[] =>
+const pathsOf = (candidates: readonly ScoredChunk[], query: string, limit = 10): readonly string[] =>
   rank(candidates, query, limit).map(({ path }) => path);
 
 const shown = (lines: readonly string[]): readonly string[] =>

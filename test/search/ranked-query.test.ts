@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { CHANGE_WORDS, lookupIn, OPENING_WORDS, parseQuery, roleOf } from "../../src/search/ranked-query.ts";
 import { STOP_WORDS, Tokenizer } from "../../src/search/tokens.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
-import type { Candidate, Chunk, Role } from "../../src/search/search-store.ts";
+import type { ScoredChunk, Chunk, Role } from "../../src/search/search-store.ts";
 import { rank } from "../../src/search/rank-hits.ts";
 import { chunk } from "./stores/words.ts";
 
@@ -102,13 +102,13 @@ for (const [role, paths] of Object.entries(PATHS))
     for (const path of paths) assert.equal(roleOf(path), role, path);
   });
 
-const found = (path: string, lexical: number, more: Partial<Chunk> = {}): Candidate => ({
+const found = (path: string, lexical: number, more: Partial<Chunk> = {}): ScoredChunk => ({
   chunk: chunk(path, more.text ?? `text of ${path}`, more),
   lexical,
   dense: null,
 });
 
-const placesFor = (query: string, candidates: readonly Candidate[]): readonly string[] =>
+const placesFor = (query: string, candidates: readonly ScoredChunk[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path, start }) => `${path}:${start}`);
 
 const asked = (text: string) => parseQuery(text, new Tokenizer(), WEIGHTS);

@@ -2,20 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rank } from "../../src/search/rank-hits.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
-import type { Candidate } from "../../src/search/search-store.ts";
+import type { ScoredChunk } from "../../src/search/search-store.ts";
 import { chunk } from "./stores/words.ts";
 
 const pathOf = (at: number): string => `src/f${String(at).padStart(3, "0")}.ts`;
 
 /** A hundred files found by words, the best first, with the given nearness. */
-const found = (dense: (at: number) => number | null): readonly Candidate[] =>
+const found = (dense: (at: number) => number | null): readonly ScoredChunk[] =>
   Array.from({ length: 100 }, (_, at) => ({
     chunk: chunk(pathOf(at), `zebra ${at}`),
     lexical: 100 - at,
     dense: dense(at),
   }));
 
-const paths = (candidates: readonly Candidate[], dense = WEIGHTS.dense): readonly string[] =>
+const paths = (candidates: readonly ScoredChunk[], dense = WEIGHTS.dense): readonly string[] =>
   rank(candidates, "zebra", 100, { ...WEIGHTS, dense }).map(({ path }) => path);
 const words = paths(found(() => null));
 

@@ -4,19 +4,19 @@ import { preview, rank, why } from "../../src/search/rank-hits.ts";
 import { bestRegions, parseQuery } from "../../src/search/ranked-query.ts";
 import { Tokenizer } from "../../src/search/tokens.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
-import type { Candidate, Chunk } from "../../src/search/search-store.ts";
+import type { ScoredChunk, Chunk } from "../../src/search/search-store.ts";
 import { chunk } from "./stores/words.ts";
 
 const tokenizer = new Tokenizer();
 const asked = (text: string) => parseQuery(text, tokenizer, WEIGHTS);
 const shown = (text: string, query: string): readonly string[] =>
   preview(text, asked(query), tokenizer).split("\n");
-const found = (lexical: number, more: Partial<Chunk>, text: string): Candidate => ({
+const found = (lexical: number, more: Partial<Chunk>, text: string): ScoredChunk => ({
   chunk: chunk("a.ts", text, more),
   lexical,
   dense: null,
 });
-const places = (...candidates: readonly Candidate[]): readonly number[] =>
+const places = (...candidates: readonly ScoredChunk[]): readonly number[] =>
   rank(candidates, "put", 10).map(({ start }) => start);
 
 test("a preview can reach the last line, and is the earliest of equal ones", () => {

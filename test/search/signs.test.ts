@@ -4,11 +4,11 @@ import { areAdjacent, rank, shareByEnding } from "../../src/search/rank-hits.ts"
 import { restOfRequest } from "../../src/search/ranked-query.ts";
 import { Tokenizer } from "../../src/search/tokens.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
-import type { Candidate, Role } from "../../src/search/search-store.ts";
+import type { ScoredChunk, Role } from "../../src/search/search-store.ts";
 import { chunk } from "./stores/words.ts";
 
 const said = (text: string) => restOfRequest(text, new Tokenizer());
-const found = (path: string, lexical: number, text = "nothing of it"): Candidate => ({
+const found = (path: string, lexical: number, text = "nothing of it"): ScoredChunk => ({
   chunk: chunk(path, text, { symbol: null }),
   lexical,
   dense: null,
@@ -17,7 +17,7 @@ const placed = (path: string, score: number, role: Role = "source") => ({
   chunk: chunk(path, "x", { role }),
   score,
 });
-const pathsOf = (query: string, ...candidates: readonly Candidate[]): readonly string[] =>
+const pathsOf = (query: string, ...candidates: readonly ScoredChunk[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path }) => path);
 
 test("words before a colon name a place, neighbouring words form pairs, and code names are recognised", () => {
@@ -109,7 +109,7 @@ test("only the texts of the first files are read", () => {
 
 test("the file that defines a spelled-out name comes before one that uses it as often", () => {
   const uses = found("a.go", 5, "parseBody(request)");
-  const defines: Candidate = {
+  const defines: ScoredChunk = {
     chunk: chunk("b.go", "func parseBody() {}", { symbol: "Body.parseBody" }),
     lexical: 4.5,
     dense: null,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 import { claimIndex } from "../../src/search/index-folders.ts";
 import type { Cutting } from "../../src/search/files/cutting.ts";
-import type { Progress } from "../../src/search/update-index.ts";
+import type { IndexProgress } from "../../src/search/update-index.ts";
 import { OpenedIndex } from "../../src/search/open-index.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { hostBox } from "../fakes/host-box.ts";
@@ -285,7 +285,7 @@ test("an update can be aborted even if cutting a file never ends", { skip, timeo
   const at = claimIndex(place.at("state"), place.at("work"));
   await using index = await OpenedIndex.write(means, at, { patienceMs: 0, signal: stop.signal });
   // When everything is read, and only the cutting is awaited.
-  const onProgress = ({ done, total }: Progress): void =>
+  const onProgress = ({ done, total }: IndexProgress): void =>
     void (done === total && setTimeout(() => stop.abort(new Error("stop")), 100));
   const given = index.update(hostBox(place.at("work")), { kept: never, onProgress }, stop.signal);
   await assert.rejects(given, { message: "stop" });

@@ -15,7 +15,7 @@ import test from "node:test";
 import { bytesOfText } from "../../src/core/raw-data.ts";
 import { hasJournal, undo } from "../../src/sessions/checkpoints/undo-changes.ts";
 import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
-import { move, noteBase, prepareApply, type Prepared } from "../../src/sessions/apply-layer.ts";
+import { move, noteBase, prepareApply, type PreparedChanges } from "../../src/sessions/apply-layer.ts";
 import { memorySteps } from "../fakes/steps.ts";
 import { layerOf } from "../fixtures/layer-of.ts";
 import { assertCostly, fc } from "../fixtures/property.ts";
@@ -29,8 +29,8 @@ interface Ground extends Disposable {
   readonly store: CheckpointStore;
   readonly steps: ReturnType<typeof memorySteps>;
   readonly begin: () => Promise<void>;
-  readonly prepare: (only?: readonly string[]) => Promise<Prepared>;
-  readonly apply: (only?: readonly string[]) => Promise<Prepared & { readonly whole: boolean }>;
+  readonly prepare: (only?: readonly string[]) => Promise<PreparedChanges>;
+  readonly apply: (only?: readonly string[]) => Promise<PreparedChanges & { readonly whole: boolean }>;
 }
 
 function ground(files: Readonly<Record<string, string>> = {}): Ground {

@@ -4,7 +4,7 @@ import test from "node:test";
 import {
   DiagnosticsLog,
   entryText,
-  type Fields,
+  type LogFields,
   keptLogs,
   type Level,
   MAX_BYTES,
@@ -15,7 +15,7 @@ import { SECRET } from "../fixtures/secrets.ts";
 
 const NOW = Date.UTC(2026, 10, 23, 12, 0, 0, 123);
 
-const wrote = (log: DiagnosticsLog, what: string, fields: Fields = {}, level: Level = "info"): void =>
+const wrote = (log: DiagnosticsLog, what: string, fields: LogFields = {}, level: Level = "info"): void =>
   log.add({ at: NOW, level, what, fields });
 
 test("a line is on disk once written, readable by its owner only; each process has one file", async () => {

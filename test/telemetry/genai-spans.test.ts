@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
-import { type Attributes, RunSpans, type Span } from "../../src/telemetry/genai-spans.ts";
+import { type Attributes, RunSpans, type TraceSpan } from "../../src/telemetry/genai-spans.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
 import { fc } from "../fixtures/property.ts";
 import { callOf, finished, said, started } from "../fixtures/report.ts";
@@ -9,7 +9,7 @@ import { callOf, finished, said, started } from "../fixtures/report.ts";
 type Told = EventBody & { readonly agent?: string };
 
 interface Traced {
-  readonly spans: readonly Span[];
+  readonly spans: readonly TraceSpan[];
   readonly measured: readonly (readonly [string, number, Attributes])[];
   /** Spans that were begun. */
   readonly begun: number;
@@ -17,7 +17,7 @@ interface Traced {
 
 /** Traces events a second apart; open spans are closed after the last one. */
 function traced(events: readonly Told[], content?: (text: string) => string): Traced {
-  const spans: Span[] = [];
+  const spans: TraceSpan[] = [];
   const measured: (readonly [string, number, Attributes])[] = [];
   const count = { ids: 0 };
   const run = new RunSpans({
@@ -79,7 +79,7 @@ const ended = (call: string): EventBody => ({
   ms: 5,
 });
 
-const one = ({ spans }: Traced, name: string): Span => {
+const one = ({ spans }: Traced, name: string): TraceSpan => {
   const [span, ...others] = spans.filter((each) => each.name === name);
   assert.ok(span !== undefined && others.length === 0, `${name}: ${others.length + 1}`);
   return span;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Span } from "../../src/telemetry/genai-spans.ts";
+import type { TraceSpan } from "../../src/telemetry/genai-spans.ts";
 import { OtlpExport, type Post, type Posted } from "../../src/telemetry/otlp-export.ts";
 import { otlpSettings } from "../../src/telemetry/otlp-settings.ts";
 import { metricsIn, spansIn, tracesForm } from "../fixtures/otlp.ts";
@@ -8,7 +8,7 @@ import { metricsIn, spansIn, tracesForm } from "../fixtures/otlp.ts";
 const NOW = 1_790_000_000_000;
 const OK: Posted = { status: 200, retryAfter: undefined, body: "{}" };
 
-const span = (id: number): Span => ({
+const span = (id: number): TraceSpan => ({
   id: id.toString(16).padStart(16, "0"),
   parent: null,
   name: "chat m",

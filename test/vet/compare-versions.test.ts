@@ -3,7 +3,7 @@ import test from "node:test";
 import type { Finding, VetReport, VetStep } from "../../src/core/behaviour.ts";
 import { changedLocks, compareReports } from "../../src/vet/compare-versions.ts";
 import { lookedAt } from "../fixtures/looked-at-tree.ts";
-import { Found } from "../../src/vet/look/looked-at.ts";
+import { Findings } from "../../src/vet/look/looked-at.ts";
 
 const step = (more: Partial<VetStep["observed"]>, command = "npm run postinstall"): VetStep => ({
   command,
@@ -235,7 +235,7 @@ const locksIn = async ([name, text]: readonly [string, string]) =>
 
 for (const [at, [before, after, wanted]] of CASES.entries())
   test(`change ${at} of a lock reports ${wanted.join(", ") || "nothing"}`, async () => {
-    const found = new Found();
+    const found = new Findings();
     changedLocks(await locksIn(before), await locksIn(after), found);
     assert.deepEqual(
       found.all().map(({ rule, text }) => `${rule} ${text}`),

@@ -63,7 +63,7 @@ export interface RunFacts {
   readonly ran?: EndedCommand | undefined;
 }
 
-export interface Outcome {
+export interface RunOutcome {
   readonly status: RunStatus;
   readonly exit_code: ExitCode;
   readonly reason: string;
@@ -94,7 +94,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *    changed, or passing tests whose last run failed.
  * Refusals are listed by `denialsOf` in any case.
  */
-export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: RunFacts): Outcome {
+export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: RunFacts): RunOutcome {
   const { strict } = proved;
   const broken = brokenOff(ending);
   if (broken !== undefined) return broken;
@@ -173,7 +173,7 @@ export function denialsOf(calls: readonly EndedCall[]): readonly Denial[] {
     }));
 }
 
-function brokenOff(ending: Ending): Outcome | undefined {
+function brokenOff(ending: Ending): RunOutcome | undefined {
   switch (ending.how) {
     case "cancelled": {
       const [exit_code, reason] = SIGNALS[ending.signal];
@@ -195,7 +195,7 @@ function brokenOff(ending: Ending): Outcome | undefined {
   }
 }
 
-function cutShort(ending: Ending, calls: readonly EndedCall[]): Outcome | undefined {
+function cutShort(ending: Ending, calls: readonly EndedCall[]): RunOutcome | undefined {
   switch (ending.how) {
     case "limit":
       return { status: "budget", exit_code: EXIT.budget, reason: ending.text };
@@ -232,7 +232,7 @@ export function standingRefusal(calls: readonly EndedCall[]): EndedCall | undefi
   return around ? undefined : refusal;
 }
 
-function refusedBy({ tool, target, reason }: EndedCall): Outcome {
+function refusedBy({ tool, target, reason }: EndedCall): RunOutcome {
   const what = target === "" ? tool : `${tool} ${target}`;
   return { status: "refused", exit_code: EXIT.refused, reason: `Refused: ${what} (${reason})` };
 }

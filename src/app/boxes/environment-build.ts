@@ -40,7 +40,7 @@ import { buildCommand, chooseRecipe, type ChosenRecipe, keyOf, lackOf } from "./
 import { engineOfEnvironments, type Host, namedCluster, packageRoot } from "../host.ts";
 import { NAME_REGISTRY, type PushedEnvironment, pushEnvironment } from "./pod-environment.ts";
 
-export interface BuildRequest {
+export interface EnvironmentBuildRequest {
   readonly host: Host;
   readonly settings: Settings;
   /** A real path. */
@@ -65,7 +65,7 @@ export interface BuiltEnvironment {
   readonly lost: readonly string[];
 }
 
-interface Build extends BuildRequest {
+interface Build extends EnvironmentBuildRequest {
   readonly engine: Engine;
   readonly chosen: ChosenRecipe;
   readonly files: EnvironmentFiles;
@@ -78,7 +78,10 @@ interface Build extends BuildRequest {
 }
 
 /** Makes the environment of a workspace unless one of the same inputs exists. Continues a build that was killed. */
-export async function buildEnvironment(wanted: BuildRequest, signal: AbortSignal): Promise<BuiltEnvironment> {
+export async function buildEnvironment(
+  wanted: EnvironmentBuildRequest,
+  signal: AbortSignal,
+): Promise<BuiltEnvironment> {
   const { host, settings, workspace, rebuild } = wanted;
   await refuseUnpushed(host, settings);
   const [engine, chosen] = await Promise.all([
@@ -207,7 +210,7 @@ function buildSystemLayer(making: Build): Promise<string | null> {
   });
 }
 
-function reportStep({ onStep, log }: Build, step: Parameters<BuildRequest["onStep"]>[0]): void {
+function reportStep({ onStep, log }: Build, step: Parameters<EnvironmentBuildRequest["onStep"]>[0]): void {
   log.write(`\n# ${step.at}/${step.of} ${step.title}\n`);
   onStep(step);
 }

@@ -57,10 +57,10 @@ export interface EmbedderOptions {
   readonly origins: Readonly<Record<string, string>>;
   readonly warn: (text: string) => void;
   /** Left out: as long as a search may wait. */
-  readonly patience?: Patience;
+  readonly patience?: EmbedderPatience;
 }
 
-export interface Patience {
+export interface EmbedderPatience {
   /** For a server's list of models. */
   readonly listMs: number;
   /** For the first vector, whose model may have to be loaded; after that, the vector length is known. */
@@ -69,8 +69,8 @@ export interface Patience {
   readonly requestMs?: number;
 }
 
-const LOCAL: Patience = { listMs: 1000, vectorMs: 4000 };
-const REMOTE: Patience = { listMs: 3000, vectorMs: 4000 };
+const LOCAL: EmbedderPatience = { listMs: 1000, vectorMs: 4000 };
+const REMOTE: EmbedderPatience = { listMs: 3000, vectorMs: 4000 };
 const CHOOSE = "harness config set embed_model NAME";
 
 /**
@@ -107,7 +107,7 @@ interface EmbedderRequest {
   readonly settings: Settings;
   /** The user has named an embed_model. */
   readonly chosen: boolean;
-  readonly patience: Patience | undefined;
+  readonly patience: EmbedderPatience | undefined;
 }
 
 function lookFor(wanted: EmbedderRequest, signal: AbortSignal): Promise<Place | NoEmbedder> {

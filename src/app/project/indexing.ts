@@ -16,11 +16,11 @@ import {
 import type { CatalogFacts } from "../../search/catalog.ts";
 import { claimIndex, findIndex } from "../../search/index-folders.ts";
 import type { Skip } from "../../search/search-store.ts";
-import type { Progress, Updated } from "../../search/update-index.ts";
+import type { IndexProgress, Updated } from "../../search/update-index.ts";
 import { OpenedIndex, withRepair } from "../../search/open-index.ts";
 import type { CommitQuestion } from "../../search/measure-worth.ts";
 import type { Host } from "../host.ts";
-import type { Patience } from "./embedder-access.ts";
+import type { EmbedderPatience } from "./embedder-access.ts";
 import {
   embedIn,
   identityOf,
@@ -56,7 +56,7 @@ export interface Indexed extends Updated {
 const PATIENCE_MS = 5000;
 
 /** An embedding model that must be loaded, or is busy, is waited for as long as a chat model. */
-const patienceOf = ({ connect_timeout, first_token_timeout }: Settings): Patience => ({
+const patienceOf = ({ connect_timeout, first_token_timeout }: Settings): EmbedderPatience => ({
   listMs: connect_timeout,
   vectorMs: first_token_timeout,
   requestMs: first_token_timeout,
@@ -69,7 +69,7 @@ const SILENT_MS = 3000;
 async function awaitedVectors(
   indexing: Indexing,
   signal: AbortSignal,
-  patience: Patience | undefined,
+  patience: EmbedderPatience | undefined,
 ): Promise<Vectors> {
   const { settings, embeds, note } = indexing;
   if (!embeds) return noVectors("--no-embed", "harness index");
@@ -89,7 +89,7 @@ async function awaitedVectors(
 export async function indexFolder(
   indexing: Indexing,
   signal: AbortSignal,
-  patience: Patience | undefined = patienceOf(indexing.settings),
+  patience: EmbedderPatience | undefined = patienceOf(indexing.settings),
 ): Promise<Indexed> {
   const { host, settings, workspace, note } = indexing;
   const began = performance.now();
@@ -129,7 +129,7 @@ async function updateIndex(
   await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
   const progress = new ProgressLine(stderr, { what: "indexing", quiet });
   try {
-    const onProgress = (far: Progress): void => progress.take({ ...far, unit: "files" });
+    const onProgress = (far: IndexProgress): void => progress.take({ ...far, unit: "files" });
     const updated = await index.update(box, { onProgress }, signal);
     const { worth } = index.facts;
     if (vectors.kind === "none" || !isDue({ model: vectors.model.id, worth }, updated.chunks))
@@ -203,7 +203,7 @@ async function embedChunks(
   signal: AbortSignal,
 ): Promise<EmbedOutcome> {
   using progress = new ProgressLine(stderr, { what: "embedding", quiet });
-  const onProgress = ({ done, total }: Progress): void => progress.take({ done, total, unit: "chunks" });
+  const onProgress = ({ done, total }: IndexProgress): void => progress.take({ done, total, unit: "chunks" });
   const outcome = await embedIn(index, vectors, onProgress, signal);
   signal.throwIfAborted();
   return outcome;
@@ -215,7 +215,7 @@ async function embedChunks(
 const STEP_MS = 1000;
 const REST = 10;
 /** With a busy model, words are still kept fresh; the vectors come with a later change. */
-const BRIEFLY: Patience = { listMs: STEP_MS, vectorMs: 5 * STEP_MS };
+const BRIEFLY: EmbedderPatience = { listMs: STEP_MS, vectorMs: 5 * STEP_MS };
 /** The pause after trouble, such as a run that has the workspace to itself. */
 const TROUBLE_MS = 15_000;
 

@@ -27,7 +27,7 @@ import {
   type ProgramWords,
 } from "../../extensions/mcp-transports.ts";
 import { McpServer, type ServerLink } from "../../extensions/mcp-client.ts";
-import { type Catalogue, catalogueOf, type OfferedTool, ToolPins } from "../../extensions/tool-catalogue.ts";
+import { type ToolCatalogue, catalogueOf, type McpTool, ToolPins } from "../../extensions/tool-catalogue.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { filledIn, type ServerPlan, whySlow } from "./mcp-plans.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
@@ -50,9 +50,9 @@ export interface Served {
   readonly facts: Facts;
   /** What the server last wrote to stderr, if it is a program. */
   errors: () => string;
-  catalogue: Catalogue;
+  catalogue: ToolCatalogue;
   /** Tools left out until somebody has reviewed them. */
-  held: readonly OfferedTool[];
+  held: readonly McpTool[];
 }
 
 /** Variables of the user's that a program on this machine gets; none of them holds a key. */
@@ -71,7 +71,7 @@ const KEPT_VARIABLES = [
 /** In UTF-16 units. */
 const MOST_LOG = 64 * 1024;
 
-const EMPTY: Catalogue = { tools: [], left: [] };
+const EMPTY: ToolCatalogue = { tools: [], left: [] };
 const NO_TOOLS: readonly AnyTool[] = [];
 
 const PROMPT =
@@ -211,7 +211,7 @@ export class McpSession implements Extensions {
     this.#tools = [...taken.values(), ...offeredExtras(this.served)];
   }
 
-  #tellLeft(name: string, left: Catalogue["left"]): void {
+  #tellLeft(name: string, left: ToolCatalogue["left"]): void {
     if (left.length === 0) return;
     const shown = firstLines(left, MAX_NAMED, ({ tool, why }) => `${tool} (${why})`);
     this.#tell(`tools of the MCP server ${name} are left out: ${shown.join(", ")}`);
@@ -224,8 +224,8 @@ export class McpSession implements Extensions {
       added,
       isHeld,
     }: {
-      readonly changed: readonly OfferedTool[];
-      readonly added: readonly OfferedTool[];
+      readonly changed: readonly McpTool[];
+      readonly added: readonly McpTool[];
       readonly isHeld: boolean;
     },
   ): void {
@@ -263,7 +263,7 @@ export class McpSession implements Extensions {
 
 const MAX_NAMED = 5;
 
-const namesOf = (tools: readonly OfferedTool[]): string =>
+const namesOf = (tools: readonly McpTool[]): string =>
   firstLines(tools, MAX_NAMED, ({ name }) => name).join(", ");
 
 function factsOf(settings: McpServerSettings): Facts {
@@ -362,7 +362,7 @@ function promptTool(all: readonly Offering[]): Tool<PromptRequest> {
 
 /** Wraps a server's tool: its arguments are checked against its schema, and the call is judged before it is sent. */
 function mcpTool(
-  { name, own, description, schema, check }: OfferedTool,
+  { name, own, description, schema, check }: McpTool,
   server: McpServer,
   facts: Facts,
 ): AnyTool {

@@ -298,7 +298,7 @@ export async function refuseUnlessAllowed(
   );
 }
 
-export interface Explained {
+export interface ExplainedCommand {
   readonly decision: CommandDecision;
   readonly verdicts: readonly Verdict[];
   readonly effects: readonly string[];
@@ -316,7 +316,7 @@ export async function explain(
   text: string,
   policy: CommandPolicy,
   context: CommandContext & { readonly onAsk: OnAsk },
-): Promise<Explained> {
+): Promise<ExplainedCommand> {
   const { decision, standings } = policy.explain(text, context);
   const { ruleFor } = await import("../../policy/rules-from-commands.ts");
   const network = networkStep(decision, text, context);

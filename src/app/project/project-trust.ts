@@ -5,11 +5,11 @@ import { visibleLine } from "../../core/visible.ts";
 import { type Kind, linesOf, lookAlikesIn, rowOf } from "../../extensions/brought.ts";
 import {
   forgetTrust,
-  type Item,
+  type TrustItem,
   type ProjectTrust,
   recordDeclined,
   recordTrusted,
-  type Standing,
+  type TrustStanding,
   type TrustedFile,
   trustedFile as fileOf,
   type TrustOwner,
@@ -50,7 +50,7 @@ export interface ShownItem {
   readonly what: string;
   /** Relative to the project's top: the main file, then the files that it names. */
   readonly files: readonly string[];
-  readonly standing: Standing;
+  readonly standing: TrustStanding;
   readonly declined: boolean;
   readonly does: readonly Doing[];
   /** Why it cannot be trusted; null if it can. */
@@ -106,7 +106,7 @@ export const readUntrusted = (host: Host, workspace: string): Promise<TrustState
 
 interface TrustFilter {
   readonly kinds?: Parameters<typeof trustOf>[2];
-  readonly items: (item: Item) => boolean;
+  readonly items: (item: TrustItem) => boolean;
 }
 
 async function readFiltered(
@@ -126,7 +126,7 @@ async function readFiltered(
 async function shownItem(
   host: Host,
   top: string,
-  { brought, standing, before, declined }: Item,
+  { brought, standing, before, declined }: TrustItem,
 ): Promise<ShownItem> {
   const { kind } = brought;
   const { what, told } = rowOf(kind);
@@ -153,10 +153,10 @@ async function shownItem(
 const MAX_CHANGED = 2000;
 const AROUND = 2;
 
-const linesIn = (files: Item["before"], name: string): readonly string[] =>
+const linesIn = (files: TrustItem["before"], name: string): readonly string[] =>
   files.filter((file) => file.path === name).flatMap(linesOf);
 
-async function diffOf(before: Item["before"], after: Item["before"]): Promise<readonly string[]> {
+async function diffOf(before: TrustItem["before"], after: TrustItem["before"]): Promise<readonly string[]> {
   const { lineChanges } = await import("../../sessions/checkpoints/checkpoint-diff.ts");
   const paths = [...new Set([...before, ...after].map((file) => file.path))];
   return paths.flatMap((name) => {

@@ -16,7 +16,7 @@ import type { QdrantServer } from "../../search/stores/qdrant-api.ts";
 import type { PathRules } from "../../search/files/box-files.ts";
 import { type Host, workerProgram } from "../host.ts";
 import { type EmbedOutcome, type EmbedProgress, weightIn } from "../../search/index-vectors.ts";
-import type { FoundEmbedder, Patience } from "./embedder-access.ts";
+import type { FoundEmbedder, EmbedderPatience } from "./embedder-access.ts";
 
 export const indexRoot = ({ places }: Host): string => path.join(places.state, "search");
 
@@ -184,7 +184,7 @@ interface VectorParts {
   readonly origins: Readonly<Record<string, string>>;
   readonly note: (text: string) => void;
   /** Left out: as long as a search may wait. */
-  readonly patience?: Patience;
+  readonly patience?: EmbedderPatience;
 }
 
 /** Looks for an embedder, and asks for the length of its vectors. Only an abort rejects. */

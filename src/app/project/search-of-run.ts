@@ -4,7 +4,7 @@ import type { Box, IndexAnswer, OwnedBox } from "../../core/ports.ts";
 import { claimIndex, type IndexPlace } from "../../search/index-folders.ts";
 import { type Cutting, CuttingHere } from "../../search/files/cutting.ts";
 import { answersIn } from "../../search/rank-hits.ts";
-import { claimLayer, type Layer } from "../../search/prune-indexes.ts";
+import { claimLayer, type IndexLayer } from "../../search/prune-indexes.ts";
 import { type IndexOptions, isDamaged, OpenedIndex, withRepair } from "../../search/open-index.ts";
 import type { Stamps } from "../../search/update-index.ts";
 import { weightIn } from "../../search/index-vectors.ts";
@@ -35,7 +35,7 @@ interface RunSearch {
  * only the run's box shows them; then it gets an index of its own, which begins as a copy and is removed with the run.
  */
 export function runAnswering(parts: RunIndexParts): RunIndex {
-  const layers: { own?: Layer } = {};
+  const layers: { own?: IndexLayer } = {};
   const stack = new AsyncDisposableStack();
   const kept = stack.use(new CuttingHere());
   const byMeaning = stack.use(new RunVectors(parts.host, parts.origins));

@@ -8,7 +8,7 @@ import { claimIndex, findIndex, type IndexPlace } from "../../search/index-folde
 import { answersIn, type SearchHit } from "../../search/rank-hits.ts";
 import { type IndexOptions, isDamaged, OpenedIndex, withRepair } from "../../search/open-index.ts";
 import { vectorShare, type VectorShare, weightIn } from "../../search/index-vectors.ts";
-import type { Progress } from "../../search/update-index.ts";
+import type { IndexProgress } from "../../search/update-index.ts";
 import type { Host } from "../host.ts";
 import { indexAccess, indexRoot, SearchVectors } from "./search-access.ts";
 
@@ -27,7 +27,7 @@ export interface SearchRequest {
   readonly note: (text: string) => void;
 }
 
-export interface Answered {
+export interface SearchAnswer {
   readonly results: readonly SearchHit[];
   readonly store: "embedded" | "qdrant";
   /** The answer may be older than the files, or may not cover all of them. */
@@ -40,7 +40,7 @@ export interface Answered {
 const PATIENCE_MS = 300;
 
 /** Answers from an index that is first brought up to date, if possible. */
-export async function ask(asking: SearchRequest, signal: AbortSignal): Promise<Answered> {
+export async function ask(asking: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
   const access = indexAccess(asking.host, asking.settings, asking.note);
   const place = findIndex(indexRoot(asking.host), asking.workspace);
   using vectors = new SearchVectors(asking);
@@ -57,7 +57,7 @@ async function searchIndex(
   opened: IndexToSearch,
   asking: SearchRequest,
   signal: AbortSignal,
-): Promise<Answered> {
+): Promise<SearchAnswer> {
   const { access, place, vectors } = opened;
   const found = await readable(access, place, signal);
   let isOldThere = false;
@@ -116,7 +116,7 @@ async function answered(
   { index, vectors, stale }: Opened,
   asking: SearchRequest,
   signal: AbortSignal,
-): Promise<Answered> {
+): Promise<SearchAnswer> {
   const { query, limit, below } = asking;
   index.warnOfHidden();
   const vector = await vectors.of(index, query, signal);
@@ -154,7 +154,7 @@ async function renew(
     );
     const { readingBox } = await import("../boxes/box-access.ts");
     await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
-    const onProgress = (far: Progress): void => progress.take({ ...far, unit: "files" });
+    const onProgress = (far: IndexProgress): void => progress.take({ ...far, unit: "files" });
     await index.update(box, { onProgress }, signal);
     await vectors.embedSome(index, signal);
     stack.move();

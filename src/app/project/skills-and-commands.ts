@@ -12,7 +12,7 @@ import {
 } from "../../extensions/command-files.ts";
 import {
   firstOfEachName,
-  type Found,
+  type FoundExtensions,
   ownSkills,
   projectSkills,
   type Skill,
@@ -24,7 +24,7 @@ import type { Extensions } from "../../core/tool.ts";
 import { skillTool } from "../../extensions/skill-tool.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 
-export interface SlashCommands extends Found<AddedCommand> {
+export interface SlashCommands extends FoundExtensions<AddedCommand> {
   readonly untrusted: readonly NotTrusted[];
   /** The untrusted things in one line; empty if there are none. */
   readonly note: string;
@@ -56,14 +56,14 @@ export async function slashCommands(host: Host, workspace: string): Promise<Slas
 }
 
 /** What a command says in the user's place: handled like any other request, so it acts only through the model. */
-export interface Expansion {
+export interface ExpandedCommand {
   readonly text: string;
   /** Tells the person which command was expanded. */
   readonly note: string;
 }
 
 /** Undefined if the line names none of these commands: then it is a request as it stands. */
-export function expansionOf(line: string, { all }: SlashCommands): Expansion | undefined {
+export function expansionOf(line: string, { all }: SlashCommands): ExpandedCommand | undefined {
   const found = commandIn(line, all);
   if (found === undefined) return undefined;
   const { command, argument } = found;
@@ -148,7 +148,7 @@ interface NotTrusted {
   readonly why: string;
 }
 
-export interface Skills extends Found<Skill> {
+export interface Skills extends FoundExtensions<Skill> {
   readonly untrusted: NotTrusted | undefined;
 }
 

@@ -24,7 +24,7 @@ import type { Approver, OwnedBox } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import { cleaned } from "../../render/renderers.ts";
-import type { Part } from "../../tools/tool-context.ts";
+import type { TaskPart } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-access.ts";
 import { lazyJudge } from "../project/policy-context.ts";
@@ -146,9 +146,9 @@ function childrenOf(
   { state, sink, workspace, parked }: AgentParts,
   context: () => AgentContext,
   capabilities: Capabilities,
-): { readonly begin: (part: Part, how: SubagentStart) => Subagent; readonly tasks: BackgroundTasks } {
+): { readonly begin: (part: TaskPart, how: SubagentStart) => Subagent; readonly tasks: BackgroundTasks } {
   const { memory } = state;
-  const begin = (part: Part, how: SubagentStart): Subagent =>
+  const begin = (part: TaskPart, how: SubagentStart): Subagent =>
     subagent(
       {
         parent: context(),

@@ -1,7 +1,7 @@
 import type { Finished } from "../../agent/agent-run.ts";
 import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { TOOL_TEMPERATURE } from "../../agent/next-reply.ts";
-import { type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
+import { type RunOutcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { countsOf } from "../../core/ports.ts";
@@ -166,7 +166,7 @@ export type Applied =
   | { readonly how: "conflict"; readonly refused: readonly { path: string; reason: string }[] }
   /** Dangerous paths that need a person's yes. */
   | { readonly how: "blocked"; readonly paths: readonly string[] }
-  | { readonly how: "failed"; readonly outcome: Outcome };
+  | { readonly how: "failed"; readonly outcome: RunOutcome };
 
 export interface AttemptsResult {
   /** The candidates that were begun, at least one, in order. */
@@ -237,7 +237,7 @@ function candidateSummary({ finished }: Candidate, applied: boolean): CandidateT
   return { session, status, exit_code, reason, verified, applied };
 }
 
-function outcomeOfAll(tried: AttemptsResult): Outcome {
+function outcomeOfAll(tried: AttemptsResult): RunOutcome {
   const { candidates, first, signal } = tried;
   if (first !== undefined) return outcomeOfFirst(tried, first);
   if (signal !== undefined) return outcomeOf({ how: "cancelled", signal }, [], { strict: false });
@@ -247,10 +247,10 @@ function outcomeOfAll(tried: AttemptsResult): Outcome {
   return failed(`${noCandidateText(tried)}; the folder is unchanged.`);
 }
 
-const exitOf = ({ exit_code }: Finished): Outcome["exit_code"] =>
+const exitOf = ({ exit_code }: Finished): RunOutcome["exit_code"] =>
   exit_code === EXIT.model ? EXIT.model : EXIT.sandbox;
 
-const failed = (reason: string): Outcome => ({ status: "failed", exit_code: EXIT.failed, reason });
+const failed = (reason: string): RunOutcome => ({ status: "failed", exit_code: EXIT.failed, reason });
 
 function noCandidateText({ candidates, count, limit }: AttemptsResult): string {
   const begun = candidates.length;
@@ -264,7 +264,7 @@ function noCandidateText({ candidates, count, limit }: AttemptsResult): string {
 function outcomeOfFirst(
   tried: AttemptsResult,
   { nth, finished, applied }: NonNullable<AttemptsResult["first"]>,
-): Outcome {
+): RunOutcome {
   const { session, verified } = finished;
   const passed = verified ? `passed \`${verified.command}\`` : "changed something, and no check was run";
   const begun = `${tried.candidates.length} of ${tried.count} candidates`;

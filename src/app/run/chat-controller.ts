@@ -10,7 +10,7 @@ import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { offeredSkills, openExtensions } from "../project/open-extensions.ts";
-import type { Expansion, SlashCommands } from "../project/skills-and-commands.ts";
+import type { ExpandedCommand, SlashCommands } from "../project/skills-and-commands.ts";
 import { HarnessRequests } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
@@ -142,7 +142,7 @@ export class ChatController implements AsyncDisposable {
   }
 
   /** The expansion of a line that names such a command; otherwise a note on what is left out. */
-  async expansion(line: string): Promise<Expansion | string> {
+  async expansion(line: string): Promise<ExpandedCommand | string> {
     const { expansionOf } = await import("../project/skills-and-commands.ts");
     const commands = await this.commands();
     return expansionOf(line, commands) ?? commands.note;

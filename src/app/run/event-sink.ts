@@ -17,7 +17,7 @@ import { desktopNotice, isWatched, withNotice } from "./run-observers.ts";
 import type { AgentContext } from "../../agent/agent-context.ts";
 import type { Finished, WorkspaceOutcome } from "../../agent/agent-run.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { denialsOf, type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
+import { denialsOf, type RunOutcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
 import { visible } from "../../core/visible.ts";
 import { NO_USAGE } from "../../models/model-api.ts";
@@ -353,7 +353,7 @@ function recordEnd(
 }
 
 /** The outcome of a run that failed with this error. */
-export function outcomeAfter(thrown: unknown): Outcome {
+export function outcomeAfter(thrown: unknown): RunOutcome {
   // If the clean-up failed too, the first failure counts.
   if (thrown instanceof SuppressedError) return outcomeAfter(thrown.suppressed);
   if (thrown instanceof Interrupted)

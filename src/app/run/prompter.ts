@@ -18,7 +18,7 @@ export type PartAnswer = "yes" | "no" | "all" | "quit";
  * for the session or, by a rule, always. Other replies: a plain yes or no, a no with a message to the model, or an
  * edited command to run instead.
  */
-export type Reply =
+export type PersonReply =
   | "yes"
   | "no"
   | "interrupt"
@@ -48,7 +48,7 @@ export interface Prompter {
     question: Question,
     signal: AbortSignal,
     rulesFor: (question: Question) => Promise<RulesShown>,
-  ) => Promise<Reply>;
+  ) => Promise<PersonReply>;
 }
 
 /** Answers that need no person, even if one is there. */

@@ -7,10 +7,10 @@ import { visibleLine } from "../../core/visible.ts";
 import { type ChangedPath, handoffOf } from "../../policy/handoff-paths.ts";
 import { fileDiffs, type ShownApply } from "../../render/change-lines.ts";
 import { stderr } from "../../render/tty/output.ts";
-import { move, partsOf, prepareApply, type Prepared, standing } from "../../sessions/apply-layer.ts";
+import { move, partsOf, prepareApply, type PreparedChanges, standing } from "../../sessions/apply-layer.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { type Entry, textOf } from "../../sessions/checkpoints/entry.ts";
-import type { Op } from "../../sessions/checkpoints/undo-plan.ts";
+import type { EntryMove } from "../../sessions/checkpoints/undo-plan.ts";
 import type { Host } from "../host.ts";
 import type { Prompter } from "../run/prompter.ts";
 import { withLayer } from "./session-changes.ts";
@@ -68,7 +68,7 @@ export function applySession(
 const toStderr = (text: string): void => void stderr.write(text);
 
 /** The facts that the classifier needs about each path to be moved. */
-const factsOf = (ops: readonly Op[], { packs }: CheckpointStore): readonly ChangedPath[] =>
+const factsOf = (ops: readonly EntryMove[], { packs }: CheckpointStore): readonly ChangedPath[] =>
   ops.map(({ path, from, to }) => {
     const isPackage = /(^|\/)package\.json$/i.test(path);
     return {
@@ -146,11 +146,11 @@ export function belowWorkspace(given: string, workspace: string): string {
 
 /** Asks part by part which of the changes are wanted. */
 export async function pickParts(
-  prepared: Prepared,
+  prepared: PreparedChanges,
   store: CheckpointStore,
   { show, ask }: { readonly show: (text: string) => void; readonly ask: Prompter["pickPart"] },
-): Promise<Prepared> {
-  const ops: Op[] = [];
+): Promise<PreparedChanges> {
+  const ops: EntryMove[] = [];
   const partial = new Set<string>();
   let rest: "all" | "quit" | undefined;
   for (const op of prepared.ops) {

@@ -17,7 +17,7 @@ import { bundleOf, type Parts } from "../../sessions/session-bundle.ts";
 import { diffOfSession } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
 
-export interface Exported {
+export interface ExportedBundle {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -34,7 +34,7 @@ export async function exportBundle(
   host: Host,
   store: SessionStore,
   { session, file, say }: Exporting,
-): Promise<Exported> {
+): Promise<ExportedBundle> {
   const bytes = await bundleBytes(host, store, session, say);
   await writeNew(file, bytes, session.id);
   return { file, bytes: bytes.length, sha256: sha256(bytes) };

@@ -19,7 +19,7 @@ import { placeOf } from "../../policy/paths/path-place.ts";
 import { judgeActs, type JudgedAround } from "../../vet/judge-acts.ts";
 import type { TreeFacts } from "../../vet/compare-versions.ts";
 import { type TreeLook, lookAt } from "../../vet/look/look-at.ts";
-import { type PlannedStep, planSteps, type ProjectPlace, STAND_INS } from "../../vet/step-plan.ts";
+import { type PlannedStep, planSteps, type ProjectFolder, STAND_INS } from "../../vet/step-plan.ts";
 import { projectCheck } from "../run/project-check.ts";
 import {
   clockAhead,
@@ -201,7 +201,7 @@ async function plannedIn(tree: string, { settings }: VetOptions): Promise<readon
   for (const [name, text] of texts.get("") ?? [])
     if (text === "" && HEADS.test(name))
       texts.get("")?.set(name, await headText(path.join(tree, name), HEAD_BYTES));
-  const places = [...texts].map(([folder, names]): ProjectPlace => ({
+  const places = [...texts].map(([folder, names]): ProjectFolder => ({
     folder,
     names: new Set(names.keys()),
     text: (name) => names.get(name) ?? "",

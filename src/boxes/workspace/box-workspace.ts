@@ -102,7 +102,7 @@ async function placesOf({
   home,
   stateDir,
   engineRoot,
-}: Pick<WorkspaceRequest, "home" | "stateDir" | "engineRoot">): Promise<Places> {
+}: Pick<WorkspaceRequest, "home" | "stateDir" | "engineRoot">): Promise<ForbiddenPlaces> {
   const real = (names: readonly string[]): Promise<string[]> => Promise.all(names.map(resolved));
   const homes = [home, "/root", ...(await childrenOf("/home")), ...(await passwdHomes())];
   return {
@@ -155,7 +155,7 @@ async function fileSystemWarnings(real: string): Promise<readonly string[]> {
 }
 
 /** Folders that a workspace must not contain; all are absolute, with links resolved. */
-export interface Places {
+export interface ForbiddenPlaces {
   readonly homes: readonly string[];
   readonly stateDir: string;
   /** The harness's own settings: whoever can write them decides what the next run may do. */
@@ -187,7 +187,7 @@ const ROOMS = [
 const SHARED: ReadonlySet<string> = new Set(["/tmp", "/home", "/opt", "/media", ...ROOMS]);
 
 /** Why this path (absolute, links resolved) cannot be a workspace, or undefined. */
-export function refusedPlace(real: string, places: Places): string | undefined {
+export function refusedPlace(real: string, places: ForbiddenPlaces): string | undefined {
   const holds = (inner: string): boolean => isInside(real, inner);
   if (real === "/") return "it is the root of the file system";
   if (isInside(places.stateDir, real)) return "it belongs to the harness's own state";

@@ -14,7 +14,7 @@ import type { RunnerClient } from "../runner-client.ts";
 export type Isolation = "bind" | "overlay" | "copy";
 
 /** Where a box's workspace really lies while the box exists. */
-export interface Place {
+export interface WorkspaceLocation {
   /** The volume to mount instead of the planned one. */
   readonly volume?: string;
   /** A folder of the file system that the commands fill; undefined if the host cannot see that file system. */

@@ -18,7 +18,7 @@ import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { holdFolderSync } from "./safe-paths.ts";
-import { type TreeEntry, treeWithout } from "./workspace-changes.ts";
+import { type WalkedEntry, treeWithout } from "./workspace-changes.ts";
 
 /** Of a copy, and of an archive that nobody has checked yet. */
 export interface ArchiveLimits {
@@ -89,7 +89,7 @@ export async function* archiveOf(
   yield Buffer.concat([...waiting, TAR_END()]);
 }
 
-function* partsOf(entry: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+function* partsOf(entry: WalkedEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
   const { stats } = entry;
   if (stats.isDirectory()) yield headerOf(entry, path);
   else if (stats.isSymbolicLink()) yield* linkParts(entry, path, tell);
@@ -97,10 +97,10 @@ function* partsOf(entry: TreeEntry, path: Buffer, tell: (why: string) => void): 
   else tell("it is not a file, folder or link");
 }
 
-const headerOf = ({ stats }: Pick<TreeEntry, "stats">, path: Buffer): Buffer =>
+const headerOf = ({ stats }: Pick<WalkedEntry, "stats">, path: Buffer): Buffer =>
   tarHeader({ ...ownership(stats), path, type: "folder", size: 0 });
 
-const ownership = ({ mode, uid, gid, mtimeMs }: TreeEntry["stats"]) => ({
+const ownership = ({ mode, uid, gid, mtimeMs }: WalkedEntry["stats"]) => ({
   mode,
   uid,
   gid,
@@ -108,7 +108,7 @@ const ownership = ({ mode, uid, gid, mtimeMs }: TreeEntry["stats"]) => ({
 });
 
 function* linkParts(
-  { at, stats }: TreeEntry,
+  { at, stats }: WalkedEntry,
   path: Buffer,
   tell: (why: string) => void,
 ): Generator<Buffer, void> {
@@ -121,7 +121,7 @@ function* linkParts(
 }
 
 /** Sends as many bytes as the header says, even if the file changes meanwhile. */
-function* fileParts({ at }: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+function* fileParts({ at }: WalkedEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
   const fd = openFile(at);
   if (typeof fd === "string") {
     tell(fd);

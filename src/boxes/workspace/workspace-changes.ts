@@ -183,7 +183,7 @@ function kindOf(stats: Stats): Change["kind"] {
 }
 
 /** One entry of a tree; a folder comes before its entries. `at` is valid only until the next entry is requested. */
-export interface TreeEntry {
+export interface WalkedEntry {
   /** The path below the root, as bytes. */
   readonly path: Buffer;
   /** The path of the entry's folder; the same buffer for all entries of one folder. */
@@ -202,7 +202,7 @@ function* treeOf(
   root: HeldFolderSync,
   path: Buffer = Buffer.alloc(0),
   depth = 0,
-): Generator<TreeEntry, void> {
+): Generator<WalkedEntry, void> {
   for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
@@ -214,7 +214,7 @@ function* treeOf(
 }
 
 /** Leaves out the entries at these paths and below them. */
-export function* treeWithout(root: HeldFolderSync, apart: readonly string[]): Generator<TreeEntry, void> {
+export function* treeWithout(root: HeldFolderSync, apart: readonly string[]): Generator<WalkedEntry, void> {
   const places = apart.map((place) => Buffer.from(place).toString("latin1"));
   for (const entry of treeOf(root)) {
     const name = entry.path.toString("latin1");
@@ -222,7 +222,7 @@ export function* treeWithout(root: HeldFolderSync, apart: readonly string[]): Ge
   }
 }
 
-function* folderIn(parent: HeldFolderSync, entry: TreeEntry, depth: number): Generator<TreeEntry, void> {
+function* folderIn(parent: HeldFolderSync, entry: WalkedEntry, depth: number): Generator<WalkedEntry, void> {
   const folder = opened(parent, entry, depth);
   if (typeof folder === "string") {
     yield { ...entry, closed: folder };
@@ -234,7 +234,7 @@ function* folderIn(parent: HeldFolderSync, entry: TreeEntry, depth: number): Gen
 }
 
 /** The opened folder, or why it is not entered. */
-function opened(parent: HeldFolderSync, { stats, at }: TreeEntry, depth: number): HeldFolderSync | string {
+function opened(parent: HeldFolderSync, { stats, at }: WalkedEntry, depth: number): HeldFolderSync | string {
   if (stats.dev !== parent.stats.dev) return "is on another file system";
   if (depth >= MAX_DEPTH) return "is nested too deeply";
   try {

@@ -4,7 +4,7 @@ import {
   askedInTurn,
   NO,
   type Person,
-  type Reply,
+  type PersonReply,
   type RulesShown,
   YES,
   type LastingRules,
@@ -40,7 +40,7 @@ export interface ChatScreen extends Disposable {
   /** Reads the next message; `initial` is the text to start with, to be sent or edited. */
   line(initial: string): Promise<Line>;
   /** Asks one question at a time; only keys pressed after all of it was shown answer it. */
-  readonly ask: (question: Question, signal: AbortSignal) => Promise<Reply>;
+  readonly ask: (question: Question, signal: AbortSignal) => Promise<PersonReply>;
   /** A question of the model, answered in words. */
   readonly askInWords: AskPerson;
   /** False unless the answer is yes. */
@@ -312,7 +312,7 @@ export const requestsIn = (messages: readonly Message[]): readonly string[] =>
 
 interface Asking {
   /** Shows the question and waits for a person's keys. */
-  readonly ask: (question: Question, signal: AbortSignal) => Promise<Reply>;
+  readonly ask: (question: Question, signal: AbortSignal) => Promise<PersonReply>;
   /** A person who interrupts the question ends the request. */
   readonly cancel: () => void;
   /** Questions that were approved for this session. */
@@ -341,7 +341,7 @@ export function sessionYes(
 
 /** A person at the terminal, who is asked one thing at a time, and not again about what they approved for longer. */
 export function person({ ask, cancel, settled, keep }: Asking): Person {
-  const answered = async (question: Question, reply: Reply): Promise<Answer> => {
+  const answered = async (question: Question, reply: PersonReply): Promise<Answer> => {
     if (typeof reply === "object")
       return "no" in reply ? { ...NO, word: reply.no } : { ...NO, edited: reply.edited };
     if (reply === "interrupt") cancel();

@@ -1,4 +1,4 @@
-import type { Reply } from "../../app/run/prompter.ts";
+import type { PersonReply } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { fitted, widthOfStream } from "../../render/tty/columns.ts";
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
@@ -139,7 +139,7 @@ export class TuiScreen implements ChatScreen {
   }
 
   readonly ask: ChatScreen["ask"] = (question, signal) =>
-    this.#turns(async (): Promise<Reply> => {
+    this.#turns(async (): Promise<PersonReply> => {
       const place: QuestionPlace = {
         output: stdout,
         beside: QUESTION_ROWS,

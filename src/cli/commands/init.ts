@@ -10,7 +10,7 @@ import {
   rowOf,
   type ServerOffer,
   serverPlaces,
-  type SettingChange,
+  type SettingWrite,
   wantedOffers,
   writeChanges,
 } from "../../app/first-run.ts";
@@ -54,7 +54,7 @@ export class Init extends HarnessCommand {
     return isTerminal() && !json;
   }
 
-  async #settle(offer: ServerOffer, changes: readonly SettingChange[], asked: InitRequest): Promise<void> {
+  async #settle(offer: ServerOffer, changes: readonly SettingWrite[], asked: InitRequest): Promise<void> {
     const [file] = this.host.places.configFiles;
     const kept = asked.yes && changes.some(overwrites);
     const unasked = !asked.yes && !this.#isThere(asked);
@@ -79,11 +79,11 @@ interface InitRequest {
 
 const KEYS = ["provider", "chat_model", "base_url"] as const;
 
-const lineOf = (change: SettingChange): string =>
+const lineOf = (change: SettingWrite): string =>
   `  ${change.key} = ${change.value}${overwrites(change) ? `   (now ${change.before})` : ""}`;
 
 function endOf(
-  changes: readonly SettingChange[],
+  changes: readonly SettingWrite[],
   { kept, unasked, write }: { readonly kept: boolean; readonly unasked: boolean; readonly write: boolean },
 ): string {
   if (changes.length === 0) return "your settings already name it; next: harness doctor";
@@ -100,7 +100,7 @@ function endOf(
 
 const jsonOf = (
   { place, model }: ServerOffer,
-  changes: readonly SettingChange[],
+  changes: readonly SettingWrite[],
   { file, written }: { readonly file: string; readonly written: boolean },
 ) => ({
   provider: place.provider,

@@ -17,7 +17,7 @@ import {
   type SetupContext,
   sidecarStep,
   standIn,
-  Steps,
+  SetupSteps,
 } from "../../app/setup-steps.ts";
 import { stderr } from "../../render/tty/output.ts";
 
@@ -43,7 +43,7 @@ export class Setup extends HarnessCommand {
     const { flags } = await this.parse(Setup);
     const config = await configFor(flags);
     await untilInterrupted(async (signal) => {
-      const steps = new Steps(flags.quiet, signal);
+      const steps = new SetupSteps(flags.quiet, signal);
       const context: SetupContext = {
         host: this.host,
         root: packageRoot,
@@ -72,7 +72,11 @@ interface SetupParts {
   readonly model: boolean;
 }
 
-async function bringUp(context: SetupContext, steps: Steps, { sidecars, model }: SetupParts): Promise<void> {
+async function bringUp(
+  context: SetupContext,
+  steps: SetupSteps,
+  { sidecars, model }: SetupParts,
+): Promise<void> {
   const engine = await steps.run(
     "engine",
     () => engineStep(context),

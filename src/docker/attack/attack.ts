@@ -39,7 +39,7 @@ export interface Attack {
   /** Instead of attempts: one line to run, and what its output means. */
   readonly asks?: {
     readonly run: string;
-    readonly told: (output: Output, facts: Facts) => readonly Answer[];
+    readonly told: (output: AttackOutput, facts: AttackFacts) => readonly AttemptAnswer[];
   };
   /** The nearest thing that is allowed. All of it must go through, or a refusal shows nothing. */
   readonly twin: Attempts;
@@ -57,19 +57,19 @@ export interface Attack {
   readonly remedy: string;
 }
 
-export interface Output {
+export interface AttackOutput {
   readonly text: string;
   /** Bytes that were kept, and bytes in all. */
   readonly kept: number;
   readonly total: number;
 }
 
-export interface Facts {
+export interface AttackFacts {
   /** The environment of the harness. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface Answer {
+export interface AttemptAnswer {
   readonly name: string;
   /** `missing`: the attempt could not be made. */
   readonly kind: "through" | "refused" | "missing";
@@ -78,13 +78,13 @@ export interface Answer {
 
 /** The results of a few attempts. */
 export interface AttemptResults {
-  readonly answers: readonly Answer[];
+  readonly answers: readonly AttemptAnswer[];
   readonly cause: Cause | null;
   /** Why there is nothing to judge: the box was lost, or no such box could be opened. */
   readonly lost: string | null;
 }
 
-export interface Outcome {
+export interface AttackOutcome {
   readonly id: string;
   readonly promise: PromiseName;
   readonly text: string;
@@ -92,7 +92,7 @@ export interface Outcome {
   readonly state: "held" | "broken" | "not shown";
   /** Why the state is not `held`, one line each. */
   readonly why: readonly string[];
-  readonly attempts: readonly Answer[];
+  readonly attempts: readonly AttemptAnswer[];
   /** Empty if the state is `held`. */
   readonly remedy: string;
 }
@@ -111,7 +111,7 @@ interface AttackEvidence {
 }
 
 /** Fails closed: a success breaks the promise; anything but a refusal beside a working twin shows nothing. */
-export function judgeAttack(attack: Attack, evidence: AttackEvidence): Outcome {
+export function judgeAttack(attack: Attack, evidence: AttackEvidence): AttackOutcome {
   const { id, promise, text } = attack;
   const [breaches, doubts] = [breachesOf(attack, evidence), doubtsOf(attack, evidence)];
   const state = breaches.length > 0 ? "broken" : doubts.length > 0 ? "not shown" : "held";
@@ -159,11 +159,11 @@ const inBrackets = (why: string): string => (why === "" ? "" : ` (${why})`);
 export interface PromiseKept {
   readonly promise: PromiseName;
   readonly text: string;
-  readonly state: Outcome["state"];
+  readonly state: AttackOutcome["state"];
 }
 
 /** Each promise that was tested, with its worst outcome. */
-export function promisesKept(outcomes: readonly Outcome[]): readonly PromiseKept[] {
+export function promisesKept(outcomes: readonly AttackOutcome[]): readonly PromiseKept[] {
   return Object.entries(PROMISES).flatMap(([name, text]) => {
     const states = outcomes.filter(({ promise }) => promise === name).map(({ state }) => state);
     if (states.length === 0) return [];
@@ -250,10 +250,10 @@ const noPython = (name: string): string =>
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Reads the lines of `attempt`, whatever else was printed. */
-export function readAnswers(text: string): readonly Answer[] {
+export function readAnswers(text: string): readonly AttemptAnswer[] {
   return text.split("\n").flatMap((line) => {
     const [, kind, name, why] = /^@ (through|refused|missing) ([^\t]+)\t(.*)$/.exec(line) ?? [];
     if (name === undefined || why === undefined) return [];
-    return [{ name, kind: kind as Answer["kind"], why }];
+    return [{ name, kind: kind as AttemptAnswer["kind"], why }];
   });
 }

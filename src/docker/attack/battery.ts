@@ -20,10 +20,10 @@ import {
   type Attack,
   attackScript,
   type AttemptResults,
-  type Facts,
+  type AttackFacts,
   judgeAttack,
-  type Outcome,
-  type Output,
+  type AttackOutcome,
+  type AttackOutput,
   readAnswers,
 } from "./attack.ts";
 import { FILE_ATTACKS } from "./file-attacks.ts";
@@ -48,15 +48,15 @@ const MS = 10_000;
 
 interface Battery {
   readonly target: AttackTarget;
-  readonly facts: Facts;
+  readonly facts: AttackFacts;
   /** Opens a box over the target; one at a time. */
   readonly open: (isolation: "bind" | "overlay", signal: AbortSignal) => Promise<OwnedBox>;
   readonly ownKernel: boolean;
 }
 
 /** Runs all attacks, one after the other. If a box cannot be opened, that is an outcome of the attacks that need it. */
-export async function runBattery(battery: Battery, signal: AbortSignal): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
+export async function runBattery(battery: Battery, signal: AbortSignal): Promise<readonly AttackOutcome[]> {
+  const outcomes: AttackOutcome[] = [];
   for (const isolation of ["bind", "overlay"] as const) {
     const attacks = ATTACKS.filter(({ layer }) => (layer === true) === (isolation === "overlay"));
     await using resources = new AsyncDisposableStack();
@@ -82,7 +82,7 @@ async function tryAttack(
   box: Executor,
   { target, facts, ownKernel }: Pick<Battery, "target" | "facts" | "ownKernel">,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<AttackOutcome> {
   const [before, visits] = [await target.look(attack.layer === true), target.visits()];
   const run = (script: string, timeoutMs: number): Promise<CommandRun> =>
     runCommand(box, target.filled(script), timeoutMs, signal);
@@ -125,12 +125,16 @@ function readResults(one: CommandRun): AttemptResults {
   return { answers, cause: one.result.cause, lost: null };
 }
 
-function readAsked({ told }: NonNullable<Attack["asks"]>, one: CommandRun, facts: Facts): AttemptResults {
+function readAsked(
+  { told }: NonNullable<Attack["asks"]>,
+  one: CommandRun,
+  facts: AttackFacts,
+): AttemptResults {
   if ("lost" in one) return { answers: [], cause: null, lost: one.lost };
   return { answers: told(outputOf(one.result), facts), cause: null, lost: null };
 }
 
-function outputOf({ stdout }: ExecResult): Output {
+function outputOf({ stdout }: ExecResult): AttackOutput {
   const kept = stdout.head.length + stdout.tail.length;
   const text = Buffer.concat([stdout.head, stdout.tail]).toString("utf8");
   return { text, kept, total: stdout.total };

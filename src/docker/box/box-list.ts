@@ -10,7 +10,7 @@ import {
   RUNNER_LABEL,
 } from "../../boxes/box-record.ts";
 import { answered, type Engine, engineFailure, isBeingRemoved, isMissing } from "../engine.ts";
-import { holderOf, type Standing } from "./parked-boxes.ts";
+import { holderOf, type ParkedState } from "./parked-boxes.ts";
 import { removeUnthawed } from "./container.ts";
 import { BASE_REPOSITORY } from "../base-image.ts";
 import { ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY } from "../image-inputs.ts";
@@ -43,7 +43,7 @@ export async function listBoxes(engine: Engine, uid: number): Promise<readonly L
 const parkedInfo = ({
   session,
   expires,
-}: Extract<Standing, { kind: "parked" }>): NonNullable<ListedBox["parked"]> => ({
+}: Extract<ParkedState, { kind: "parked" }>): NonNullable<ListedBox["parked"]> => ({
   session,
   until: new Date(expires).toISOString(),
 });

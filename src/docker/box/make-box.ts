@@ -4,7 +4,7 @@ import type { ParkedHandle } from "../../core/ports.ts";
 import { boxFilter, boxOf, type Owner, unparkable } from "../../boxes/box-record.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { overlayIn, placeOf, type PlaceRequest, workspaceUnseen } from "./workspace-place.ts";
-import type { Isolation, Layer, Place } from "../../boxes/workspace/layer-record.ts";
+import type { Isolation, Layer, WorkspaceLocation } from "../../boxes/workspace/layer-record.ts";
 import {
   claimParked,
   discardParked,
@@ -17,7 +17,7 @@ import {
   releaseTaken,
   removeLeased,
   type SessionRef,
-  type Standing,
+  type ParkedState,
   writeParked,
 } from "./parked-boxes.ts";
 import type { Protection } from "../../boxes/workspace/protection.ts";
@@ -34,14 +34,14 @@ import {
   verifiedContainer,
   withoutLists,
 } from "./container.ts";
-import type { BoxMaker, BoxRequest, Prepared } from "./prepare-box.ts";
+import type { BoxMaker, BoxRequest, PreparedBox } from "./prepare-box.ts";
 import type { KeptJob } from "../../boxes/box-command.ts";
 import type { Engine } from "../engine.ts";
 
 export interface NewBoxOptions {
   readonly maker: BoxMaker;
   readonly request: BoxRequest;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedBox;
   readonly layer: Layer | null;
   readonly door: CommitDoor | undefined;
   readonly signal: AbortSignal;
@@ -53,7 +53,7 @@ export interface NewBoxOptions {
 export interface MadeBox {
   readonly container: VerifiedContainer;
   readonly plan: BoxPlan;
-  readonly place: Place;
+  readonly place: WorkspaceLocation;
   /** What ran in a box that was resumed; left out for a new box. */
   readonly jobs?: readonly KeptJob[];
   readonly network?: BoxNetwork | undefined;
@@ -63,7 +63,7 @@ export interface MadeBox {
 export function doorFor(
   { engine, home, stateDir }: BoxMaker,
   { isolation, mode }: BoxRequest,
-  { plan }: Prepared,
+  { plan }: PreparedBox,
   log: LogKeeper,
 ): CommitDoor | undefined {
   if (isolation !== "bind" || mode !== "workspace-write") return undefined;
@@ -103,7 +103,7 @@ type OpeningNetwork = Awaited<ReturnType<typeof openNetwork>>;
 
 const networkOf = async (
   { network }: BoxRequest,
-  { plan, owner }: Prepared,
+  { plan, owner }: PreparedBox,
 ): Promise<OpeningNetwork | undefined> =>
   network === undefined || plan.network === undefined
     ? undefined
@@ -118,7 +118,7 @@ async function removeOpened({ opened }: OpeningNetwork, onWarning: (text: string
 /** Resumes the box that is frozen for the session if that is requested; otherwise discards that box. */
 export async function resumeBox(
   making: NewBoxOptions,
-  waiting: Standing | undefined,
+  waiting: ParkedState | undefined,
 ): Promise<MadeBox | undefined> {
   const { maker, request, prepared, layer, door, things } = making;
   const { engine, uid, stateDir } = maker;
@@ -220,7 +220,7 @@ const volumeRequest = ({
   layer,
 });
 
-const overVolume = (plan: BoxPlan, { path }: Workspace, { volume }: Place): BoxPlan =>
+const overVolume = (plan: BoxPlan, { path }: Workspace, { volume }: WorkspaceLocation): BoxPlan =>
   volume === undefined ? plan : { ...plan, workspace: { path, volume } };
 
 const explainFailure =
@@ -286,7 +286,7 @@ interface ResumedBox extends MadeBox {
 const NOT_THERE = "it was removed";
 
 /** The frozen box as it was, or why it cannot be resumed; then nothing is left of it. */
-export async function takeUp(standing: Standing, taking: ResumeRequest): Promise<ResumedBox | string> {
+export async function takeUp(standing: ParkedState, taking: ResumeRequest): Promise<ResumedBox | string> {
   const { stateDir, owner, engine } = taking;
   if (standing.kind !== "parked") return NOT_THERE;
   // Before anything is removed: a process that has the box may have thawed it by now.
@@ -377,7 +377,7 @@ const volumeOf = (plan: BoxPlan, volume: string | null): Pick<BoxPlan, "workspac
 async function placeIn(
   { volume, labels }: ParkedBox,
   { isolation, place }: ResumeRequest,
-): Promise<Place | undefined> {
+): Promise<WorkspaceLocation | undefined> {
   const { layer } = place;
   if (isolation === "bind") return placeOf(isolation, place);
   if (layer === null || volume === null) return undefined;

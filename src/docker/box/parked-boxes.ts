@@ -26,7 +26,7 @@ import { KEY_BYTES } from "../../boxes/runner-protocol.ts";
  * its owner can read it. A process that resumes the box renames the file to `<session>.<owner>.taken` and empties it;
  * the name says who has the box now, which the container's labels cannot, because another process made it.
  */
-export type Standing = {
+export type ParkedState = {
   readonly session: string;
   readonly file: string;
 } & (
@@ -40,7 +40,7 @@ const parkedIn = (stateDir: string): string => path.join(stateDir, "parked");
 
 const ownerText = ({ pid, start, boot }: Owner): string => `${pid}-${start}-${boot}`;
 
-function standingOf(folder: string, name: string): Standing | undefined {
+function standingOf(folder: string, name: string): ParkedState | undefined {
   const file = path.join(folder, name);
   const parked = /^(\w[\w-]*)\.(\d{1,16})\.parked$/.exec(name);
   if (parked !== null) {
@@ -58,7 +58,7 @@ function standingOf(folder: string, name: string): Standing | undefined {
   };
 }
 
-export async function standings(stateDir: string): Promise<readonly Standing[]> {
+export async function standings(stateDir: string): Promise<readonly ParkedState[]> {
   const folder = parkedIn(stateDir);
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return [];
@@ -67,11 +67,11 @@ export async function standings(stateDir: string): Promise<readonly Standing[]> 
   return names.flatMap((name) => standingOf(folder, name) ?? []);
 }
 
-export const standingsOf = async (stateDir: string, session: string): Promise<readonly Standing[]> =>
+export const standingsOf = async (stateDir: string, session: string): Promise<readonly ParkedState[]> =>
   (await standings(stateDir)).filter((each) => each.session === session);
 
 /** Whether the box is still claimed although the process that created it has ended. */
-export async function isClaimed(standing: Standing, now: number): Promise<boolean> {
+export async function isClaimed(standing: ParkedState, now: number): Promise<boolean> {
   return standing.kind === "parked" ? now < standing.expires : isAlive(standing.owner);
 }
 
@@ -142,7 +142,7 @@ interface ClaimedBox {
 /** Only one of several callers gets the claim; the others get undefined. The key is then no longer on disk. */
 export async function claimParked(
   stateDir: string,
-  { session, file }: Standing,
+  { session, file }: ParkedState,
   owner: Owner,
 ): Promise<ClaimedBox | undefined> {
   const taken = takenFile(stateDir, session, owner);
@@ -161,7 +161,7 @@ export async function claimParked(
   }
 }
 
-export async function forget({ file }: Standing): Promise<void> {
+export async function forget({ file }: ParkedState): Promise<void> {
   await unlink(file).catch((thrown: unknown) => {
     if (errorCode(thrown) !== "ENOENT") throw thrown;
   });
@@ -184,7 +184,7 @@ export const recordsOf = async ({ parks }: Pick<BoxRecord, "parks">): Promise<st
 export async function holderOf(
   { parks }: Pick<BoxRecord, "parks">,
   frozen: boolean,
-): Promise<Standing | undefined> {
+): Promise<ParkedState | undefined> {
   if (parks === undefined) return undefined;
   const own = await standingsOf(parks.stateDir, parks.session).catch(() => []);
   const candidates = own.filter(({ kind }) => kind === "taken" || (kind === "parked" && frozen));

@@ -68,7 +68,7 @@ export interface BoxMaker {
   readonly onWarning: (text: string) => void;
 }
 
-export interface Prepared {
+export interface PreparedBox {
   readonly plan: BoxPlan;
   readonly workspace: Workspace;
   readonly protection: Protection;
@@ -77,7 +77,11 @@ export interface Prepared {
 }
 
 /** Checks engine, image and workspace, and plans the box. The box itself is not made yet. */
-export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: AbortSignal): Promise<Prepared> {
+export async function prepare(
+  maker: BoxMaker,
+  request: BoxRequest,
+  signal?: AbortSignal,
+): Promise<PreparedBox> {
   const { engine, root, uid, home, stateDir } = maker;
   const own = request.environment?.image ?? request.image;
   const image = boxImage(engine, root, own);

@@ -6,7 +6,7 @@ import type { Layer } from "../../boxes/workspace/layer-record.ts";
 import { deadRecords, recordProtected, recoverPlanted } from "./recover-planted.ts";
 import { reap, type Reaped } from "./reap.ts";
 import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";
-import { refuseTaken, type Standing, standingsOf } from "./parked-boxes.ts";
+import { refuseTaken, type ParkedState, standingsOf } from "./parked-boxes.ts";
 import { CARGO_FILE, relayNetwork, type RelayedNetwork, tellCargo } from "../../boxes/network-relay.ts";
 import { commitIdentity, NOTHING_TRACKED, trackedIn } from "../../boxes/workspace/git-repository.ts";
 import { writeFileIn } from "../../boxes/runner-files.ts";
@@ -69,7 +69,7 @@ interface BoxResources {
 
 async function openRecorded(
   making: NewBoxOptions,
-  waiting: Standing | undefined,
+  waiting: ParkedState | undefined,
   ends: BoxResources,
 ): Promise<OwnedBox> {
   const { maker, request, prepared, door } = making;
@@ -92,7 +92,7 @@ async function openRecorded(
 
 async function openPrepared(
   making: NewBoxOptions,
-  waiting: Standing | undefined,
+  waiting: ParkedState | undefined,
   { locks, things, log, searched }: BoxResources & Pick<BoxParts, "searched">,
 ): Promise<OwnedBox> {
   const { maker, request, prepared, signal, door } = making;
@@ -214,7 +214,7 @@ const lockRequest = (
 async function frozenFor(
   { stateDir }: BoxMaker,
   { keep, takesUp }: BoxRequest,
-): Promise<Standing | undefined> {
+): Promise<ParkedState | undefined> {
   if (keep === null) return undefined;
   if (takesUp !== undefined) await refuseTaken(stateDir, keep);
   return (await standingsOf(stateDir, keep)).find(({ kind }) => kind === "parked");

@@ -10,7 +10,12 @@ import {
   removeBoxFolder,
 } from "../../boxes/box-record.ts";
 import { type Engine, engineFailure } from "../engine.ts";
-import { type Isolation, type Layer, noteVolume, type Place } from "../../boxes/workspace/layer-record.ts";
+import {
+  type Isolation,
+  type Layer,
+  noteVolume,
+  type WorkspaceLocation,
+} from "../../boxes/workspace/layer-record.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
 import { changesIn, FileRefused, statIn } from "../../boxes/runner-files.ts";
@@ -40,11 +45,11 @@ export interface PlaceRequest {
 }
 
 /** Makes what the box will work on; for `bind` that is the workspace itself. */
-export function placeOf(isolation: Isolation, request: PlaceRequest): Promise<Place> {
+export function placeOf(isolation: Isolation, request: PlaceRequest): Promise<WorkspaceLocation> {
   return MAKERS[isolation](request);
 }
 
-const MAKERS: Readonly<Record<Isolation, (request: PlaceRequest) => Promise<Place>>> = {
+const MAKERS: Readonly<Record<Isolation, (request: PlaceRequest) => Promise<WorkspaceLocation>>> = {
   bind: ({ workspace }) =>
     Promise.resolve({
       disk: workspace.path,
@@ -58,7 +63,7 @@ const MAKERS: Readonly<Record<Isolation, (request: PlaceRequest) => Promise<Plac
 };
 
 /** The workspace as a volume of the engine, wherever the engine is, filled by a tar stream. */
-async function makeCopy(request: PlaceRequest): Promise<Place> {
+async function makeCopy(request: PlaceRequest): Promise<WorkspaceLocation> {
   const { engine, layer } = request;
   const kept = layer?.volume ?? undefined;
   if (layer === null || kept === undefined) await makeVolume(request);
@@ -155,7 +160,7 @@ const skippedLines = (skipped: readonly Skipped[]): readonly string[] => [
 ];
 
 /** The workspace as the lower layer. The box writes to the upper layer: its session's, or its own, then lost. */
-async function makeOverlay(request: PlaceRequest): Promise<Place> {
+async function makeOverlay(request: PlaceRequest): Promise<WorkspaceLocation> {
   const { engine, stateDir, session, owner, volume, labels } = request;
   const folder = request.layer?.folder ?? (await makeBoxFolder(stateDir, session, owner));
   try {
@@ -172,7 +177,7 @@ async function makeOverlay(request: PlaceRequest): Promise<Place> {
 }
 
 /** An existing overlay that is mounted in a frozen container. */
-export function overlayIn(folder: string, request: PlaceRequest): Place {
+export function overlayIn(folder: string, request: PlaceRequest): WorkspaceLocation {
   const { workspace } = request;
   const upper = path.join(folder, "upper");
   return {

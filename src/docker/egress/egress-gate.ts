@@ -6,7 +6,7 @@ import {
   type Allowance,
   asGranted,
   type Authority,
-  type Denial,
+  type EgressDenial,
   isDenial,
   isMethodAllowed,
   isUnreadable,
@@ -53,19 +53,19 @@ export interface GateOptions {
 }
 
 /** A request that is allowed. */
-export interface Judged {
+export interface AllowedRequest {
   readonly authority: Authority;
   readonly asked: RequestedHost;
   readonly allowance: Allowance;
 }
 
 /** What the client is told instead of getting a connection. */
-export interface Answered {
+export interface ErrorReply {
   readonly status: 403 | 502;
   readonly words: string;
 }
 
-export const isAnswered = (found: object): found is Answered => "words" in found;
+export const isErrorReply = (found: object): found is ErrorReply => "words" in found;
 
 /** What all connections of a run share: rules, ledger and budget. Every denial is in the ledger when it is returned. */
 export class EgressGate {
@@ -74,7 +74,7 @@ export class EgressGate {
   readonly limits: EgressLimits;
   readonly #options: GateOptions;
   readonly #grants = new Set<readonly Grant[]>();
-  readonly #open = new Map<Duplex, Judged>();
+  readonly #open = new Map<Duplex, AllowedRequest>();
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -102,28 +102,28 @@ export class EgressGate {
   }
 
   /** Remembers this judgement of an open stream until the stream closes. */
-  hold(stream: Duplex, judged: Judged): void {
+  hold(stream: Duplex, judged: AllowedRequest): void {
     if (stream.destroyed) return;
     if (!this.#open.has(stream)) stream.once("close", () => this.#open.delete(stream));
     this.#open.set(stream, judged);
   }
 
-  #verdict(authority: Authority): Allowance | Denial {
+  #verdict(authority: Authority): Allowance | EgressDenial {
     const { denied, secrets } = this.#options;
     return judgeHost(authority, { grants: [...this.#grants].flat(), denied, secrets });
   }
 
-  deny(asked: RequestedHost, denial: Denial): Denial {
+  deny(asked: RequestedHost, denial: EgressDenial): EgressDenial {
     this.ledger.denied(asked, denial.rule, denial.reason);
     return denial;
   }
 
-  denyUnread(method: string | null, rule: string, reason: string): Denial {
+  denyUnread(method: string | null, rule: string, reason: string): EgressDenial {
     return this.deny({ host: "", port: 0, method }, { rule, reason });
   }
 
   /** Judges the host as a request names it, as far as no address is needed. */
-  judge(text: string, defaultPort: number | null, method: string | null): Judged | Denial {
+  judge(text: string, defaultPort: number | null, method: string | null): AllowedRequest | EgressDenial {
     const read = parseAuthority(utf8(text), defaultPort);
     if (isUnreadable(read)) {
       const reason = `the host cannot be judged: ${read.unreadable}`;
@@ -140,9 +140,9 @@ export class EgressGate {
   judgeRequest(
     request: IncomingMessage,
     target: string,
-    { authority, allowance, asked }: Judged,
+    { authority, allowance, asked }: AllowedRequest,
     port: number,
-  ): Denial | undefined {
+  ): EgressDenial | undefined {
     const hosts = valuesOf(request.rawHeaders, "host");
     const read = hosts.map((host) => parseAuthority(utf8(host), port));
     const isOther =
@@ -159,15 +159,15 @@ export class EgressGate {
   }
 
   /** Judges a request of the harness itself: its method must be granted. */
-  judgeOwn(asking: RequestFacts, { authority, allowance, asked }: Judged): Denial | undefined {
+  judgeOwn(asking: RequestFacts, { authority, allowance, asked }: AllowedRequest): EgressDenial | undefined {
     const denial = judgeMethod(asking, authority, allowance);
     return denial === undefined ? undefined : this.deny(asked, denial);
   }
 
   async reach(
-    { authority, asked, allowance }: Judged,
+    { authority, asked, allowance }: AllowedRequest,
     kind: "https" | "http",
-  ): Promise<HostConnection | Answered> {
+  ): Promise<HostConnection | ErrorReply> {
     const found = await reachHost(authority, allowance, kind, this.#options.reaching);
     if (isDenial(found)) return { status: 403, words: this.deny(asked, found).reason };
     if (isUnreachable(found)) {
@@ -191,7 +191,7 @@ function judgeMethod(
   { method, carries, target }: RequestFacts,
   authority: Authority,
   { methods }: Allowance,
-): Denial | undefined {
+): EgressDenial | undefined {
   const { host } = authority;
   if (!isMethodAllowed(methods, method, target.replace(/\?.*$/s, "")))
     return {

@@ -7,7 +7,13 @@ import { EGRESS_SOCKET } from "../../boxes/network-relay.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { ACCESS_DENIED, awaitHello, judgeHello, SecondHello, splice } from "./tunnel.ts";
-import { EGRESS_LIMITS, EgressGate, type EgressLimits, isAnswered, type Judged } from "./egress-gate.ts";
+import {
+  EGRESS_LIMITS,
+  EgressGate,
+  type EgressLimits,
+  isErrorReply,
+  type AllowedRequest,
+} from "./egress-gate.ts";
 import type { Ledger } from "./egress-ledger.ts";
 import {
   answerInWords,
@@ -218,7 +224,7 @@ class Proxy {
     this.gate.hold(client, judged);
     if (mustSeeInto(judged.allowance)) return this.#tunnelWithTls(client, head, judged);
     const reached = await this.gate.reach(judged, "https");
-    if (isAnswered(reached)) return refuse(client, reached.status, reached.words);
+    if (isErrorReply(reached)) return refuse(client, reached.status, reached.words);
     const hello = await this.#hello(client, head, judged);
     if (hello === null) return void reached.socket.destroy();
     const { host, literal } = judged.authority;
@@ -233,13 +239,13 @@ class Proxy {
     line.end(why?.rule, why?.reason);
   }
 
-  async #tunnelWithTls(client: Socket, head: Buffer, judged: Judged): Promise<void> {
+  async #tunnelWithTls(client: Socket, head: Buffer, judged: AllowedRequest): Promise<void> {
     const hello = await this.#hello(client, head, judged);
     if (hello !== null) this.#tlsEnding().serve(client, hello, judged);
   }
 
   /** Opens the tunnel towards the client and judges its first message; null if nothing may follow. */
-  async #hello(client: Socket, head: Buffer, judged: Judged): Promise<Buffer | null> {
+  async #hello(client: Socket, head: Buffer, judged: AllowedRequest): Promise<Buffer | null> {
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
     const received = await awaitHello(client, head, this.gate.limits.helloMs);
     if (received === null) {
@@ -286,7 +292,7 @@ async function servePlain(
   if (denial !== undefined) return answerInWords(response, 403, denial.reason);
   gate.hold(request.socket, judged);
   const reached = await gate.reach(judged, "http");
-  if (isAnswered(reached)) return answerInWords(response, reached.status, reached.words);
+  if (isErrorReply(reached)) return answerInWords(response, reached.status, reached.words);
   await passOn(gate, { request, response, target, judged, reached });
 }
 
@@ -294,7 +300,7 @@ interface PassedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly target: string;
-  readonly judged: Judged;
+  readonly judged: AllowedRequest;
   readonly reached: HostConnection;
 }
 
@@ -327,7 +333,7 @@ async function passOn(
 function judgeOpenly(
   gate: EgressGate,
   request: IncomingMessage,
-  { asked, allowance }: Judged,
+  { asked, allowance }: AllowedRequest,
 ): { readonly reason: string } | undefined {
   const name = placeholderIn(request, allowance.secrets);
   if (name === undefined) return undefined;

@@ -12,7 +12,7 @@ import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { OpenLine } from "./egress-ledger.ts";
-import { type Denial, METHOD_OVERRIDES } from "./judge-host.ts";
+import { type EgressDenial, METHOD_OVERRIDES } from "./judge-host.ts";
 import type { ByteMeter } from "./tunnel.ts";
 import type { SecretBinding } from "../../core/network.ts";
 
@@ -79,7 +79,7 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
 /** Judges a whole request before it is sent on. */
-export function judgeFraming(request: IncomingMessage): Denial | undefined {
+export function judgeFraming(request: IncomingMessage): EgressDenial | undefined {
   const coding = request.headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return { rule: "malformed", reason: "a transfer coding other than chunked" };
@@ -117,7 +117,7 @@ interface Forwarding {
  * the server each wait while the other side does not read. Resolves to how the request ended, or to null if it ended
  * well.
  */
-export async function forwardRequest(forwarding: Forwarding): Promise<Denial | null> {
+export async function forwardRequest(forwarding: Forwarding): Promise<EgressDenial | null> {
   try {
     const body = await smallBody(forwarding);
     await attempt(forwarding, body, true);

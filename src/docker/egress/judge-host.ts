@@ -9,7 +9,7 @@ import { coversHost, coversPort, type Grant, type SecretBinding, USUAL_PORTS } f
  */
 
 /** Why a request was denied: `rule` for programs, `reason` for people and models. */
-export interface Denial {
+export interface EgressDenial {
   readonly rule: string;
   readonly reason: string;
 }
@@ -32,10 +32,10 @@ interface Rules {
   readonly secrets: readonly SecretBinding[];
 }
 
-export const isDenial = (verdict: object): verdict is Denial => "rule" in verdict;
+export const isDenial = (verdict: object): verdict is EgressDenial => "rule" in verdict;
 
 /** Denials first, then the host, then the port; an empty list grants nothing. */
-export function judgeHost(authority: Authority, rules: Rules): Allowance | Denial {
+export function judgeHost(authority: Authority, rules: Rules): Allowance | EgressDenial {
   const { host, port } = authority;
   if (rules.denied.some((pattern) => coversHost({ host: pattern }, host)))
     return { rule: "denied-host", reason: `${host} is denied by the user's settings` };
@@ -66,7 +66,7 @@ const isReadAs = (grant: Grant, { literal }: Authority): boolean => !literal || 
 export const asGranted = (authority: Authority): string =>
   USUAL_PORTS.includes(authority.port) ? shown(authority).replace(/:\d+$/, "") : shown(authority);
 
-function notGranted(authority: Authority): Denial {
+function notGranted(authority: Authority): EgressDenial {
   const kind = authority.literal ? "the address" : "the host";
   return {
     rule: authority.literal ? "address-literal" : "not-granted",
@@ -83,7 +83,7 @@ export function judgeAddresses(
   addresses: readonly string[],
   allowance: Allowance,
   own: ReadonlySet<string>,
-): readonly string[] | Denial {
+): readonly string[] | EgressDenial {
   const { host } = authority;
   const kinds = addresses.map((address) => {
     const kind = addressClass(address);

@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as sendRequest } from
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { Grant, OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
 import { isDenial, shown } from "./judge-host.ts";
-import { EGRESS_LIMITS, EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
+import { EGRESS_LIMITS, EgressGate, isErrorReply, type AllowedRequest } from "./egress-gate.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import type { EgressOptions } from "./egress-proxy.ts";
 import { LONGEST_HEAD, pairsOf } from "./forward-request.ts";
@@ -75,9 +75,9 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
   ): Promise<OwnAnswer> {
     const reaching = this.#gate.reach(judged, by);
     const reached = await unlessAborted(signal, reaching, (late) => {
-      if (!isAnswered(late)) late.socket.destroy();
+      if (!isErrorReply(late)) late.socket.destroy();
     });
-    if (isAnswered(reached))
+    if (isErrorReply(reached))
       return reached.status === 403
         ? refused("address", reached.words)
         : { kind: "unreachable", reason: reached.words };
@@ -190,7 +190,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
 const OVER_BUDGET = "more than this run may transfer";
 
 interface JudgedRequest {
-  readonly judged: Judged;
+  readonly judged: AllowedRequest;
   readonly by: "https" | "http";
   readonly target: string;
 }

@@ -6,7 +6,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import {
   type Allowance,
   type Authority,
-  type Denial,
+  type EgressDenial,
   isDenial,
   isUnreadable,
   judgeAddresses,
@@ -57,7 +57,7 @@ export async function reachHost(
   allowance: Allowance,
   kind: "https" | "http",
   by: ReachOptions,
-): Promise<HostConnection | Denial | Unreachable> {
+): Promise<HostConnection | EgressDenial | Unreachable> {
   const proxy = by.upstream === null ? null : proxyFor(by.upstream, authority, kind);
   if (proxy !== null) return reachThrough(proxy, authority, allowance, { kind, by });
   const addresses = await addressesOf(authority, allowance, by.resolve);
@@ -71,7 +71,7 @@ async function reachThrough(
   authority: Authority,
   allowance: Allowance,
   { kind, by }: { readonly kind: "https" | "http"; readonly by: ReachOptions },
-): Promise<HostConnection | Denial | Unreachable> {
+): Promise<HostConnection | EgressDenial | Unreachable> {
   if (authority.literal) {
     const judged = judgeAddresses(authority, [authority.host], allowance, ownAddresses());
     if (isDenial(judged)) return judged;
@@ -84,7 +84,7 @@ async function addressesOf(
   authority: Authority,
   allowance: Allowance,
   resolve: Resolve,
-): Promise<readonly string[] | Denial | Unreachable> {
+): Promise<readonly string[] | EgressDenial | Unreachable> {
   try {
     const addresses = authority.literal ? [authority.host] : await resolve(authority.host);
     return judgeAddresses(authority, addresses, allowance, ownAddresses());

@@ -33,7 +33,7 @@ export interface ToolQuestion {
 }
 
 /** The settings of one preset's tools. */
-export interface Settings {
+export interface RegistrySettings {
   /** Addresses as the tools print them; null if there is no tool to ask. */
   readonly urls: readonly string[] | null;
   /** Points the same tool in a box at these addresses: it has no user settings there. Without names and passwords. */
@@ -46,7 +46,7 @@ export interface Settings {
   readonly own?: readonly string[];
 }
 
-export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: ToolQuestion) => Promise<Settings>>> = {
+export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: ToolQuestion) => Promise<RegistrySettings>>> = {
   npm,
   pip,
   cargo,
@@ -56,9 +56,9 @@ export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: ToolQuestion) => P
   git,
 };
 
-const NONE: Settings = { urls: null };
+const NONE: RegistrySettings = { urls: null };
 
-async function npm({ run }: ToolQuestion): Promise<Settings> {
+async function npm({ run }: ToolQuestion): Promise<RegistrySettings> {
   const text = await run(["npm", "config", "ls", "-l", "--json"]);
   if (text === null) return NONE;
   const settings = fieldsIn(text);
@@ -111,7 +111,7 @@ function withoutUser(text: string): string | undefined {
   return url.href;
 }
 
-async function pip(asking: ToolQuestion): Promise<Settings> {
+async function pip(asking: ToolQuestion): Promise<RegistrySettings> {
   for (const tool of [["pip"], ["pip3"], ["python3", "-m", "pip"]] as const) {
     const { run } = asking;
     const settings = await run([...tool, "config", "list"]);
@@ -160,7 +160,7 @@ async function defaultIndex(
 }
 
 /** Uses a separate home with the user's settings, because cargo notes in its home what it learns of an index. */
-async function cargo({ run, env, scratch }: ToolQuestion): Promise<Settings> {
+async function cargo({ run, env, scratch }: ToolQuestion): Promise<RegistrySettings> {
   if ((await run(["cargo", "--version"])) === null) return NONE;
   const own = env["CARGO_HOME"] ?? path.join(env["HOME"] ?? homedir(), ".cargo");
   const settings = await Promise.all(["config.toml", "config"].map((name) => textOf(path.join(own, name))));
@@ -214,7 +214,7 @@ async function indexesBelow(folder: string): Promise<readonly string[]> {
   return found.flat();
 }
 
-async function go({ run }: ToolQuestion): Promise<Settings> {
+async function go({ run }: ToolQuestion): Promise<RegistrySettings> {
   const text = await run(["go", "env", "GOPROXY", "GOSUMDB"], {
     env: { GOTOOLCHAIN: "local", GOWORK: "off" },
   });
@@ -240,7 +240,7 @@ async function go({ run }: ToolQuestion): Promise<Settings> {
 const USER = /(https?:\/\/)[^\s,|/@]*@/g;
 
 /** With an empty local repository, Maven prints which server it asks first, mirrors included; then it is stopped. */
-async function maven({ run, env, scratch }: ToolQuestion): Promise<Settings> {
+async function maven({ run, env, scratch }: ToolQuestion): Promise<RegistrySettings> {
   const version = await run(["mvn", "--version"]);
   if (version === null) return NONE;
   const home = /^Maven home: (.+)$/m.exec(version)?.[1];
@@ -273,13 +273,13 @@ const plainXml = (text: string): string =>
     .replaceAll(/<!--[^]*?-->/g, "")
     .replaceAll(/<mirror>(?:(?!<\/mirror>)[^])*<blocked>\s*true\s*<\/blocked>[^]*?<\/mirror>/g, "");
 
-async function apt({ run }: ToolQuestion): Promise<Settings> {
+async function apt({ run }: ToolQuestion): Promise<RegistrySettings> {
   const text = await run(["apt-get", "indextargets", "--format", "$(REPO_URI)"]);
   return text === null ? NONE : { urls: urlsIn(text) };
 }
 
 /** The remotes of the repository around the workspace, read without running git. */
-async function git({ workspace, uid, env }: ToolQuestion): Promise<Settings> {
+async function git({ workspace, uid, env }: ToolQuestion): Promise<RegistrySettings> {
   const found = await findRepository({ workspace, top: workspace, uid }, workspace);
   const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
   const urls = entries

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { bytesOf, isDenial, shown } from "./judge-host.ts";
-import { type EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
+import { type EgressGate, isErrorReply, type AllowedRequest } from "./egress-gate.ts";
 import {
   answerInWords,
   FLOODED,
@@ -18,7 +18,7 @@ import { verifiedTls } from "./reach-host.ts";
 
 /** A tunnel whose TLS ends here, and the connection to the host that its requests share. */
 interface EndedTunnel {
-  readonly judged: Judged;
+  readonly judged: AllowedRequest;
   readonly agent: HostAgent;
 }
 
@@ -57,7 +57,7 @@ export class TlsEnding {
   }
 
   /** `hello` is what the client has sent so far. */
-  serve(client: Socket, hello: Buffer, judged: Judged): void {
+  serve(client: Socket, hello: Buffer, judged: AllowedRequest): void {
     client.pause();
     client.unshift(hello);
     const tls = new TLSSocket(client, {
@@ -79,7 +79,7 @@ export class TlsEnding {
   }
 
   /** Most often the program did not know the session's authority. */
-  #notAgreed({ asked }: Judged): void {
+  #notAgreed({ asked }: AllowedRequest): void {
     const reason =
       "the program closed the connection before TLS was established: it may not trust this session's certificates";
     this.#gate.ledger.allowed(asked).end("client-tls", reason);
@@ -102,7 +102,7 @@ export class TlsEnding {
   async #passOn(
     request: IncomingMessage,
     response: ServerResponse,
-    judged: Judged,
+    judged: AllowedRequest,
     agent: HostAgent,
   ): Promise<void> {
     const { authority, allowance, asked } = judged;
@@ -126,11 +126,11 @@ export class TlsEnding {
 /** One verified connection to a host, kept between a tunnel's requests; a new connection is judged like the first. */
 class HostAgent extends Agent {
   readonly #gate: EgressGate;
-  readonly #judged: Judged;
+  readonly #judged: AllowedRequest;
   /** The status of the answer to a request whose connection failed. */
   status: 403 | 502 = 502;
 
-  constructor(gate: EgressGate, judged: Judged) {
+  constructor(gate: EgressGate, judged: AllowedRequest) {
     super({ keepAlive: true, maxSockets: 1 });
     this.#gate = gate;
     this.#judged = judged;
@@ -148,7 +148,7 @@ class HostAgent extends Agent {
   async #secured(resolve: (stream: Duplex) => void, reject: (thrown: Error) => void): Promise<void> {
     this.status = 502;
     const reached = await this.#gate.reach(this.#judged, "https");
-    if (isAnswered(reached)) {
+    if (isErrorReply(reached)) {
       this.status = reached.status;
       return reject(new Error(reached.words));
     }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { OpenLine } from "./egress-ledger.ts";
-import type { Denial } from "./judge-host.ts";
+import type { EgressDenial } from "./judge-host.ts";
 
 /**
  * The tunnel of a TLS connection: its first message is read and judged, then its bytes pass unchanged and are counted.
@@ -22,7 +22,7 @@ export class ByteMeter {
     this.#most = most;
   }
 
-  get denial(): Denial | undefined {
+  get denial(): EgressDenial | undefined {
     if (this.#up > this.#most.up) return overBudget("sent", this.#most.up);
     return this.#down > this.#most.down ? overBudget("received", this.#most.down) : undefined;
   }
@@ -36,7 +36,7 @@ export class ByteMeter {
   }
 }
 
-const overBudget = (what: string, most: number): Denial => ({
+const overBudget = (what: string, most: number): EgressDenial => ({
   rule: "budget",
   reason: `the box has ${what} more than the ${most} bytes that its run may transfer`,
 });
@@ -52,10 +52,10 @@ export function awaitHello(
   client: Socket,
   head: Buffer,
   withinMs: number,
-): Promise<ReceivedHello | Denial | null> {
-  const { promise, resolve } = Promise.withResolvers<ReceivedHello | Denial | null>();
+): Promise<ReceivedHello | EgressDenial | null> {
+  const { promise, resolve } = Promise.withResolvers<ReceivedHello | EgressDenial | null>();
   let bytes = head;
-  const settle = (found: ReceivedHello | Denial | null): void => {
+  const settle = (found: ReceivedHello | EgressDenial | null): void => {
     clearTimeout(timer);
     client.pause();
     client.off("data", onData).off("end", onEnd).off("close", onEnd);
@@ -100,9 +100,9 @@ export function splice(
   meter: ByteMeter,
   line: OpenLine,
   { idleMs, second }: { readonly idleMs: number; readonly second: SecondHello },
-): Promise<Denial | null> {
-  const { promise, resolve } = Promise.withResolvers<Denial | null>();
-  const finish = (why: Denial | null): void => {
+): Promise<EgressDenial | null> {
+  const { promise, resolve } = Promise.withResolvers<EgressDenial | null>();
+  const finish = (why: EgressDenial | null): void => {
     client.destroy();
     server.destroy();
     resolve(why);
@@ -150,7 +150,7 @@ interface ClientHello {
 type HelloRead =
   | ClientHello
   | { readonly kind: "more" }
-  | { readonly kind: "denied"; readonly denial: Denial };
+  | { readonly kind: "denied"; readonly denial: EgressDenial };
 
 /** The most bytes of a complete hello, and the most records it may be cut into: each new piece has all read anew. */
 export const LONGEST_HELLO = 16 * 1024;
@@ -268,11 +268,11 @@ const BEFORE_RANDOM = 5 + 4 + 2;
  * nothing more is passed on.
  */
 export class SecondHello {
-  readonly #judge: (hello: ClientHello) => Denial | undefined;
+  readonly #judge: (hello: ClientHello) => EgressDenial | undefined;
   #server: Buffer | null = Buffer.alloc(0);
   #client: Buffer | null = null;
 
-  constructor(judge: (hello: ClientHello) => Denial | undefined) {
+  constructor(judge: (hello: ClientHello) => EgressDenial | undefined) {
     this.#judge = judge;
   }
 
@@ -289,7 +289,7 @@ export class SecondHello {
   }
 
   /** The bytes that may be passed on now, or why none may. */
-  fromClient(chunk: Buffer): Buffer | Denial {
+  fromClient(chunk: Buffer): Buffer | EgressDenial {
     if (this.#client === null) return chunk;
     const received = Buffer.concat([this.#client, chunk]);
     const read = readClientHello(received.subarray(skippedLength(received)));
@@ -312,7 +312,7 @@ function skippedLength(bytes: Buffer): number {
 }
 
 /** The hello must name exactly the host that the tunnel was requested for, or no server if that is an address. */
-export function judgeHello(hello: ClientHello, host: string, literal: boolean): Denial | undefined {
+export function judgeHello(hello: ClientHello, host: string, literal: boolean): EgressDenial | undefined {
   const { serverName, encrypted } = hello;
   if (serverName === (literal ? null : host)) return undefined;
   if (serverName === null)

@@ -56,9 +56,9 @@ export async function readContext(place: ContextPlace, sources: readonly string[
 
 class ContextReader {
   readonly #place: ContextPlace;
-  readonly #steps = new Steps();
+  readonly #steps = new MatchSteps();
   readonly #read = new Map<string, Omit<ContextFile, "below">>();
-  #ignored: ((file: string, steps: Steps) => boolean) | undefined;
+  #ignored: ((file: string, steps: MatchSteps) => boolean) | undefined;
   #bytes = 0;
   #namesSeen = 0;
 
@@ -171,7 +171,7 @@ class ContextReader {
     return read;
   }
 
-  async #readIgnoreList(): Promise<(file: string, steps: Steps) => boolean> {
+  async #readIgnoreList(): Promise<(file: string, steps: MatchSteps) => boolean> {
     const { top, folder, dockerfile } = this.#place;
     for (const name of [`${dockerfile}.dockerignore`, path.posix.join(folder, ".dockerignore")]) {
       const text = await readRegular(path.join(top, name), { links: "refuse", max: MAX_IGNORE }).catch(
@@ -224,7 +224,7 @@ type Token =
 export class TooManySteps extends Error {}
 
 /** The steps of all matching for one reading of a repository. */
-export class Steps {
+export class MatchSteps {
   #left = 100_000_000;
 
   take(count: number): void {
@@ -236,7 +236,7 @@ export class Steps {
 const MAX_PATTERN = 500;
 
 interface Glob {
-  readonly matches: (path: string, steps: Steps) => boolean;
+  readonly matches: (path: string, steps: MatchSteps) => boolean;
 }
 
 export const isPattern = (text: string): boolean => /[*?[\\]/.test(text);
@@ -349,7 +349,7 @@ const matchesChar = (token: Token, char: string): boolean =>
 const MAX_LINES = 500;
 
 /** What a .dockerignore leaves out: the last line that matches the path or a folder above it counts. */
-export function ignoredBy(text: string): (path: string, steps: Steps) => boolean {
+export function ignoredBy(text: string): (path: string, steps: MatchSteps) => boolean {
   const lines = text
     .replace(/^\uFEFF/, "")
     .split(/\r?\n/)

@@ -7,7 +7,7 @@ import { visible } from "../../core/visible.ts";
 import { type Engine, engineFailure, isMissing } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { quoted } from "./dockerfile-copies.ts";
-import { globOf, isPattern, Steps, TooManySteps } from "./context-files.ts";
+import { globOf, isPattern, MatchSteps, TooManySteps } from "./context-files.ts";
 import type { TakenPaths } from "./recipe.ts";
 
 /**
@@ -93,7 +93,7 @@ async function matchedPaths(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const patterns = paths.filter(isPattern).map(patternOf);
-  const steps = new Steps();
+  const steps = new MatchSteps();
   // A folder is read as a whole, and only once, whatever is looked for there.
   for (const [folder, there] of Map.groupBy(patterns, (each) => each.folder))
     await searchFolder(container, { folder, patterns: there, steps, signal });
@@ -111,7 +111,7 @@ interface Pattern {
   readonly pattern: string;
   /** The names before the first one that is a pattern. */
   readonly folder: string;
-  readonly fits: readonly ((name: string, steps: Steps) => boolean)[];
+  readonly fits: readonly ((name: string, steps: MatchSteps) => boolean)[];
   readonly found: string[];
 }
 
@@ -126,7 +126,7 @@ interface FolderSearch {
   readonly folder: string;
   readonly patterns: readonly Pattern[];
   /** For all searches of one line. */
-  readonly steps: Steps;
+  readonly steps: MatchSteps;
   readonly signal: AbortSignal;
 }
 
@@ -179,7 +179,7 @@ const namesOf = (patterns: readonly Pattern[]): string =>
 function recordMatch(
   { pattern, folder, fits, found }: Pattern,
   below: readonly string[],
-  steps: Steps,
+  steps: MatchSteps,
 ): void {
   if (below.length !== fits.length || !fits.every((fit, at) => fit(below[at] ?? "", steps))) return;
   if (below.some((name) => name.includes("\uFFFD"))) throw failed(`${visible(pattern)} finds an odd name`);
@@ -187,7 +187,7 @@ function recordMatch(
   found.push(`${folder === "/" ? "" : folder}/${below.join("/")}`);
 }
 
-function fitting(name: string): (each: string, steps: Steps) => boolean {
+function fitting(name: string): (each: string, steps: MatchSteps) => boolean {
   const glob = isPattern(name) ? globOf(name, false) : undefined;
   return (each, steps) => glob?.matches(each, steps) ?? each === name;
 }

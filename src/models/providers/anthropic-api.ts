@@ -1,6 +1,6 @@
 import type { ToolCall } from "../../core/model-provider.ts";
 import { asFields, asList, type Fields } from "../../core/raw-data.ts";
-import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
+import type { ModelWire, WireEvent, WireRequest } from "../model-api.ts";
 import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
 import { MessageReader } from "./anthropic-stream.ts";
 import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
@@ -36,7 +36,7 @@ const VERSION = "2023-06-01";
  * - loading it costs 85 ms and 25 MB, half of what a start and a fifth of what a run may take.
  * A test compares this wire and its loopback server with the client instead, and the requests with its types.
  */
-export class AnthropicWire implements Wire {
+export class AnthropicWire implements ModelWire {
   readonly #url: string;
   readonly #key: string;
   readonly #whole: boolean;

@@ -5,7 +5,7 @@ import { clipped } from "../../core/wording.ts";
 import { WireFailure } from "../model-api.ts";
 
 /** A server's refusal. */
-export interface Refusal {
+export interface ApiRefusal {
   /** The HTTP status; for an error inside a successful response, the status that its own code means. */
   readonly status: number;
   /** It came with HTTP 200, usually in the middle of a stream. */
@@ -60,7 +60,7 @@ export function refusalIn(
   value: unknown,
   status: number,
   retryAfterMs: number | null = null,
-): Refusal | undefined {
+): ApiRefusal | undefined {
   // Some routers in front of Google's API wrap the error in a list.
   const body = asFields(Array.isArray(value) ? value[0] : value);
   const error = body === undefined ? undefined : errorOf(body, status >= 400);
@@ -172,7 +172,7 @@ const ROWS: readonly Row[] = [
 const FALLBACK_ROW: Row = { kind: "server", remedy: () => SERVER_LOG };
 
 /** The failure that a refusal stands for. */
-export function failureOf(refusal: Refusal, context: RequestContext): WireFailure {
+export function failureOf(refusal: ApiRefusal, context: RequestContext): WireFailure {
   const raw = refusal.raw ?? UNREAD.exec(refusal.text)?.[1];
   if (raw !== undefined)
     return new WireFailure("garbled", "the server cannot read the model's reply", {
@@ -202,7 +202,7 @@ export function failureOf(refusal: Refusal, context: RequestContext): WireFailur
   });
 }
 
-function reasonOf({ status, late, text }: Refusal, { key }: RequestContext): string {
+function reasonOf({ status, late, text }: ApiRefusal, { key }: RequestContext): string {
   const clean = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
   const short = clipped(clean, MAX_REASON);
   const origin = late ? "the server failed" : `HTTP ${status}`;

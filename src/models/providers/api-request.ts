@@ -19,7 +19,7 @@ import {
   notA,
   notModelServer,
   originOf,
-  type Refusal,
+  type ApiRefusal,
   refusalIn,
   type RequestContext,
   shown,
@@ -62,7 +62,7 @@ export async function postJson(request: ApiRequest, json: string): Promise<Incom
   throw failureOf(answered.refusal, request.asked);
 }
 
-type PostResult = { readonly response: IncomingMessage } | { readonly refusal: Refusal };
+type PostResult = { readonly response: IncomingMessage } | { readonly refusal: ApiRefusal };
 
 async function post({ asked, headers, signal, connectMs }: ApiRequest, json: string): Promise<PostResult> {
   const { url } = asked;
@@ -97,7 +97,10 @@ export async function wholeText(response: IncomingMessage): Promise<string> {
 }
 
 /** The server's refusal; undefined if it answered. Throws if it is not a model server. */
-async function refusalTo(response: IncomingMessage, context: RequestContext): Promise<Refusal | undefined> {
+async function refusalTo(
+  response: IncomingMessage,
+  context: RequestContext,
+): Promise<ApiRefusal | undefined> {
   const status = response.statusCode ?? 0;
   if (status >= 200 && status < 300) return undefined;
   if (status < 400) {
@@ -255,7 +258,7 @@ export class Concessions {
   }
 
   /** Whether the refusal concerns a field that can be dropped from `body` (as sent). Each field is given up once. */
-  learn(model: string, body: Fields, { status, code, text }: Refusal): boolean {
+  learn(model: string, body: Fields, { status, code, text }: ApiRefusal): boolean {
     if (![400, 404, 422, 500, 501].includes(status)) return false;
     const words = `${code} ${text}`.slice(0, 4000);
     const made = this.#learnt.get(model) ?? new Map<Concession, string>();

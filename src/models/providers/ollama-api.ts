@@ -7,7 +7,7 @@ import { askedToWait, isBusy } from "../../core/server-wait.ts";
 import {
   MAX_LINE_LENGTH,
   MAX_STREAM_LENGTH,
-  type Wire,
+  type ModelWire,
   type WireEvent,
   WireFailure,
   type WireRequest,
@@ -23,7 +23,7 @@ import {
 } from "./ollama-server.ts";
 
 /** Ollama's /api/chat. */
-export class OllamaWire implements Wire {
+export class OllamaWire implements ModelWire {
   readonly #options: SessionOptions;
   readonly #session: OllamaSession;
   /**
@@ -291,7 +291,7 @@ function argumentsText(value: unknown): string {
 }
 
 /** The server and model of a request, for remedies. */
-interface RequestContext {
+interface OllamaContext {
   readonly baseUrl: string;
   readonly model: string;
   /** The request contained a schema for the reply. */
@@ -312,7 +312,7 @@ interface Row {
   readonly statuses: readonly number[] | null;
   readonly words: RegExp;
   readonly kind: FailureKind;
-  readonly remedy: (asked: RequestContext) => string;
+  readonly remedy: (asked: OllamaContext) => string;
   readonly passing?: true;
   readonly refusesTools?: true;
 }
@@ -397,7 +397,7 @@ const NO_SCHEMA = /\bformat\b|schema|grammar|structured output/i;
 const refusesThinking = ({ status, words }: Refusal): boolean =>
   status === 400 && /does not support thinking/i.test(words);
 
-export function failureOf(refusal: Refusal, context: RequestContext): WireFailure {
+export function failureOf(refusal: Refusal, context: OllamaContext): WireFailure {
   const words = unwrapped(refusal.words);
   const { kind, remedy, passing, refusesTools } = rowFor(refusal.status, words);
   const raw = unreadIn(words);
@@ -428,7 +428,7 @@ const rowFor = (status: number, words: string): Row =>
 /** Turns anything thrown on the way into the failure that it stands for. */
 function failureIn(
   thrown: unknown,
-  context: RequestContext,
+  context: OllamaContext,
   begun: boolean,
   signal: AbortSignal,
 ): WireFailure {

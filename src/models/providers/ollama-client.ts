@@ -5,7 +5,7 @@ import type { Ollama } from "ollama/browser";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { asFields, parsedJson } from "../../core/raw-data.ts";
 import {
-  type Answer,
+  type HttpAnswer,
   askJson,
   errorWords,
   linesOf,
@@ -49,7 +49,7 @@ export async function askOllama(
   baseUrl: string,
   signal: AbortSignal,
   ask: (client: Ollama) => Promise<unknown>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const client = await ollamaClient(baseUrl, async (url, json) => {
     const answer = await askJson({ url, signal, ...(json === undefined ? {} : { json }) });
     if (answer.kind !== "json") throw new Unanswered(answer);
@@ -64,9 +64,9 @@ export async function askOllama(
 }
 
 class Unanswered extends Error {
-  readonly answer: Answer;
+  readonly answer: HttpAnswer;
 
-  constructor(answer: Answer) {
+  constructor(answer: HttpAnswer) {
     super(answer.kind);
     this.answer = answer;
   }

@@ -4,7 +4,7 @@ import { totalmem } from "node:os";
 import type { Ollama } from "ollama/browser";
 import { quote } from "shell-quote";
 import { z } from "zod";
-import { type Answer, NO_ANSWER } from "../http-request.ts";
+import { type HttpAnswer, NO_ANSWER } from "../http-request.ts";
 import { WireFailure } from "../model-api.ts";
 import { billions, kindOf, type ModelKind } from "../model-kinds.ts";
 import { askOllama, isLoopback } from "./ollama-client.ts";
@@ -125,7 +125,7 @@ export async function ollamaStatus(request: StatusRequest): Promise<OllamaStatus
 export const ollamaListing = (request: Omit<StatusRequest, "model">): Promise<OllamaListing> =>
   listingOf(callFor(request));
 
-type Call = (ask: (client: Ollama) => Promise<unknown>) => Promise<Answer>;
+type Call = (ask: (client: Ollama) => Promise<unknown>) => Promise<HttpAnswer>;
 
 function callFor({ baseUrl, signal, timeoutMs }: Omit<StatusRequest, "model">): Call {
   const either = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
@@ -176,18 +176,18 @@ const named =
     fullName(name) === fullName(wanted);
 
 /** What the address belongs to if it gave no version. A 5xx is usually a proxy whose server is down. */
-function unidentified(answer: Answer): NoServer {
+function unidentified(answer: HttpAnswer): NoServer {
   const gone = answer.kind === "unreachable" || (answer.kind === "refused" && answer.status >= 500);
   return { kind: gone ? "down" : "not-ollama", reason: why(answer) };
 }
 
-function why(answer: Answer): string {
+function why(answer: HttpAnswer): string {
   if (answer.kind === "json") return "it answers with unexpected JSON";
   if (answer.kind !== "refused") return answer.reason;
   return answer.error === "" ? `HTTP ${answer.status}` : `HTTP ${answer.status}: ${answer.error}`;
 }
 
-function read<T>(schema: z.ZodType<T>, answer: Answer): T | undefined {
+function read<T>(schema: z.ZodType<T>, answer: HttpAnswer): T | undefined {
   return answer.kind === "json" ? schema.safeParse(answer.value).data : undefined;
 }
 

@@ -10,9 +10,9 @@ import {
   valueIn,
   withoutField,
 } from "./api-request.ts";
-import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
+import type { ModelWire, WireEvent, WireRequest } from "../model-api.ts";
 import {
-  type Conversation,
+  type RequestTranscript,
   conversationOf,
   fittedId,
   type IdShape,
@@ -34,7 +34,7 @@ export interface OpenAiOptions {
  * The chat API of OpenAI, LM Studio, vLLM, llama.cpp's server, OpenRouter and every other server that speaks it. Does
  * not use the official client, which costs 50 ms and 19 MB and parses only what OpenAI itself would send.
  */
-export class OpenAiWire implements Wire {
+export class OpenAiWire implements ModelWire {
   readonly #url: string;
   readonly #key: string;
   readonly #dialect: Dialect;
@@ -155,7 +155,11 @@ function thinkingOf(think: boolean, dialect: Dialect): Fields {
   return { chat_template_kwargs: { enable_thinking: think } };
 }
 
-function chatMessages({ system, turns }: Conversation, model: string, dialect: Dialect): readonly Fields[] {
+function chatMessages(
+  { system, turns }: RequestTranscript,
+  model: string,
+  dialect: Dialect,
+): readonly Fields[] {
   const claude = CLAUDE.test(model);
   const shape = MISTRAL.test(model) ? MISTRAL_ID : USUAL_ID;
   const marked = claude ? markedTurns(turns) : new Set<Turn>();

@@ -154,12 +154,14 @@ const shapes = {
 };
 
 type Shapes = typeof shapes;
-export type Part = { [Key in keyof Shapes]: { readonly kind: Key } & z.output<Shapes[Key]> }[keyof Shapes];
+export type ScenarioPart = {
+  [Key in keyof Shapes]: { readonly kind: Key } & z.output<Shapes[Key]>;
+}[keyof Shapes];
 
 const NAMES = Object.keys(shapes) as (keyof Shapes)[];
 
 /** One part. An error concerns only the kind that its key names, not every kind of part. */
-const partSchema = z.unknown().transform((value, context): Part => {
+const partSchema = z.unknown().transform((value, context): ScenarioPart => {
   if (typeof value === "string") return { kind: "text", text: value, times: 1 };
   const named =
     typeof value === "object" && value !== null ? NAMES.filter((name) => Object.hasOwn(value, name)) : [];
@@ -170,7 +172,7 @@ const partSchema = z.unknown().transform((value, context): Part => {
     return z.NEVER;
   }
   const read = shapes[kind].safeParse(value);
-  if (read.success) return { kind, ...read.data } as Part;
+  if (read.success) return { kind, ...read.data } as ScenarioPart;
   for (const { path, message } of read.error.issues) context.addIssue({ code: "custom", path, message });
   return z.NEVER;
 });
@@ -240,24 +242,24 @@ function textOf(file: string): string {
 /** The schema of scenario files; docs/scripted-models.md explains it. */
 
 /** The reply to one request. */
-export interface Step {
+export interface ScenarioStep {
   /** The line of the file where the step begins. */
   readonly line: number;
   readonly expect: Expectation;
   /** The beginning of the conversation that the step is for; undefined: any conversation that no other step is for. */
   readonly to: string | undefined;
-  readonly reply: readonly Part[];
+  readonly reply: readonly ScenarioPart[];
 }
 
 /** Steps that are repeated. */
 interface Loop {
   readonly repeat: number;
-  readonly steps: readonly (Step | Loop)[];
+  readonly steps: readonly (ScenarioStep | Loop)[];
 }
 
 export interface Scenario {
   readonly file: string;
-  readonly steps: readonly (Step | Loop)[];
+  readonly steps: readonly (ScenarioStep | Loop)[];
   readonly capabilities: Header;
 }
 
@@ -296,7 +298,7 @@ const loopSchema = z.strictObject({
 const capabilitiesSchema = z.strictObject({ capabilities: headerSchema });
 
 type Entry =
-  | { readonly kind: "step"; readonly step: Step | Loop }
+  | { readonly kind: "step"; readonly step: ScenarioStep | Loop }
   | { readonly kind: "capabilities"; readonly header: Header };
 
 function entryFrom(value: unknown, line: number): Entry {
@@ -305,7 +307,7 @@ function entryFrom(value: unknown, line: number): Entry {
   return { kind: "step", step: stepFrom(value, line) };
 }
 
-function stepFrom(value: unknown, line: number): Step | Loop {
+function stepFrom(value: unknown, line: number): ScenarioStep | Loop {
   if (has(value, "steps")) {
     const { repeat, steps } = read(loopSchema, value);
     return { repeat, steps: steps.map((step) => stepFrom(step, line)) };

@@ -1,10 +1,10 @@
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import type { Capabilities, ToolCall } from "../../core/model-provider.ts";
-import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../model-api.ts";
+import { type ModelWire, type WireEvent, WireFailure, type WireRequest } from "../model-api.ts";
 import { writtenCall } from "../text-calls/text-protocol.ts";
-import { type FORMS, mismatch, type Part, type Scenario, type Step } from "./scenario.ts";
+import { type FORMS, mismatch, type ScenarioPart, type Scenario, type ScenarioStep } from "./scenario.ts";
 
-type PartOf<Kind extends Part["kind"]> = Extract<Part, { readonly kind: Kind }>;
+type PartOf<Kind extends ScenarioPart["kind"]> = Extract<ScenarioPart, { readonly kind: Kind }>;
 
 const MISMATCH_REMEDY = { remedy: "Fix the scenario, or what the run does." };
 const TURN = 256;
@@ -30,7 +30,7 @@ export function scriptedCapabilities({ capabilities }: Scenario): Capabilities {
 }
 
 /** A model that plays a scenario: each request is answered by the next step. */
-export class ScriptedWire implements Wire {
+export class ScriptedWire implements ModelWire {
   readonly #scenario: Scenario;
   readonly #steps: StepQueues;
   #requests = 0;
@@ -80,7 +80,7 @@ async function* inTurns(events: Iterable<WireEvent>, signal: AbortSignal): Async
 /** Steps for one conversation wait for it, in order; all others answer any request. */
 class StepQueues {
   readonly #names: readonly string[];
-  readonly #queues = new Map<string | undefined, Iterator<Step>>();
+  readonly #queues = new Map<string | undefined, Iterator<ScenarioStep>>();
 
   constructor(steps: Scenario["steps"]) {
     const named = new Set(targets(steps));
@@ -88,7 +88,7 @@ class StepQueues {
     for (const name of named) this.#queues.set(name, forOne(steps, name));
   }
 
-  next({ messages }: WireRequest): Step | undefined {
+  next({ messages }: WireRequest): ScenarioStep | undefined {
     const first = messages.find(({ role }) => role === "user")?.text ?? "";
     const name = this.#names.find((each) => first.startsWith(each));
     const next = this.#queues.get(name)?.next();
@@ -96,10 +96,10 @@ class StepQueues {
   }
 }
 
-const targets = (steps: Scenario["steps"]): readonly Step["to"][] =>
+const targets = (steps: Scenario["steps"]): readonly ScenarioStep["to"][] =>
   steps.flatMap((step) => ("steps" in step ? targets(step.steps) : [step.to]));
 
-function* forOne(steps: Scenario["steps"], name: Step["to"]): Generator<Step> {
+function* forOne(steps: Scenario["steps"], name: ScenarioStep["to"]): Generator<ScenarioStep> {
   for (const step of steps)
     if (!("steps" in step)) {
       if (step.to === name) yield step;
@@ -108,7 +108,10 @@ function* forOne(steps: Scenario["steps"], name: Step["to"]): Generator<Step> {
 }
 
 /** Replaces the mark in a part's texts with the number of the request. */
-function withRequestNumber<T extends Exclude<Part, { readonly kind: "delay" }>>(part: T, request: number): T {
+function withRequestNumber<T extends Exclude<ScenarioPart, { readonly kind: "delay" }>>(
+  part: T,
+  request: number,
+): T {
   const json = JSON.stringify(part);
   return json.includes("{{request}}")
     ? (JSON.parse(json.replaceAll("{{request}}", String(request))) as T)
@@ -116,7 +119,7 @@ function withRequestNumber<T extends Exclude<Part, { readonly kind: "delay" }>>(
 }
 
 function* eventsOf(
-  part: Exclude<Part, { readonly kind: "delay" }>,
+  part: Exclude<ScenarioPart, { readonly kind: "delay" }>,
   index: number,
   { nativeTools }: WireRequest,
 ): Generator<WireEvent> {

@@ -1,4 +1,4 @@
-import { CUT, type Found, type Outcome } from "./text-protocol.ts";
+import { CUT, type NotationCall, type NotationResult } from "./text-protocol.ts";
 
 /** A JSON or Python literal in a text. */
 export type Literal =
@@ -192,7 +192,7 @@ const KEYWORD = /\s*([A-Za-z_]\w*)\s*=(?!=)\s*/y;
 const LITERALS = 'arguments must be plain values with their names, as in f(path="a")';
 
 /** One `name(key=literal, …)`, with or without `print(…)` around it. */
-export function readPythonCall(text: string, start: number): Outcome {
+export function readPythonCall(text: string, start: number): NotationResult {
   HEAD.lastIndex = start;
   const head = HEAD.exec(text);
   const name = head?.[1];
@@ -258,8 +258,8 @@ class PythonCall {
 }
 
 /** `[f(a=1), g()]`. */
-export function readPythonList(text: string, start: number): Outcome {
-  const found: Found[] = [];
+export function readPythonList(text: string, start: number): NotationResult {
+  const found: NotationCall[] = [];
   let at = skipSpace(text, start + 1);
   for (;;) {
     const read = readPythonCall(text, at);
@@ -276,7 +276,12 @@ export function readPythonList(text: string, start: number): Outcome {
 }
 
 /** Text that is not a call, unless it is the beginning of one that the end of the text cuts off. */
-function readListEnd(text: string, at: number, start: number, found: readonly Found[]): Outcome {
+function readListEnd(
+  text: string,
+  at: number,
+  start: number,
+  found: readonly NotationCall[],
+): NotationResult {
   const rest = text.slice(at, at + 90);
   if (rest.length === 90 || !/^[\w.-]*\s*$/.test(rest)) return { kind: "text", end: start + 1 };
   const last = { name: rest.trim(), args: {}, repaired: true, broken: CUT };
@@ -284,7 +289,7 @@ function readListEnd(text: string, at: number, start: number, found: readonly Fo
 }
 
 /** A list without its end may have lost calls, so none of its calls counts as whole. */
-const cutOff = (found: readonly Found[]): readonly Found[] =>
+const cutOff = (found: readonly NotationCall[]): readonly NotationCall[] =>
   found.map((each) => ({ ...each, repaired: true }));
 
 export function skipSpace(text: string, from: number): number {

@@ -1,4 +1,4 @@
-import { CUT, type Found, GARBLED, type Outcome } from "./text-protocol.ts";
+import { CUT, type NotationCall, GARBLED, type NotationResult } from "./text-protocol.ts";
 import { readLiteral, skipSpace } from "./literals.ts";
 
 /** `<function=N>`, `<function name="N">`, `<invoke name="N">`, and DeepSeek's `<｜DSML｜invoke name="N">`. */
@@ -20,7 +20,7 @@ function matches(pattern: RegExp, text: string, at: number): boolean {
 }
 
 /** One call with its parameters in tags, or with JSON inside a function's tag. */
-export function readMarkup(text: string, start: number): Outcome {
+export function readMarkup(text: string, start: number): NotationResult {
   HEAD.lastIndex = start;
   const head = HEAD.exec(text);
   const name = head?.[4];
@@ -30,7 +30,7 @@ export function readMarkup(text: string, start: number): Outcome {
   return new Parameters(text, name, head[1] === "｜DSML｜").read(body);
 }
 
-function readJsonBody(text: string, start: number, name: string): Outcome {
+function readJsonBody(text: string, start: number, name: string): NotationResult {
   const read = readLiteral(text, skipSpace(text, start));
   if (!read.ok) {
     const found = [{ name, args: {}, repaired: false, broken: read.cut ? CUT : GARBLED }];
@@ -59,7 +59,7 @@ class Parameters {
     this.#dsml = dsml;
   }
 
-  read(start: number): Outcome {
+  read(start: number): NotationResult {
     const text = this.#text;
     let at = start;
     for (;;) {
@@ -100,7 +100,7 @@ class Parameters {
   }
 
   /** Every value is whole but the call's closer is missing: more parameters may be lost. */
-  #unclosed(at: number): Outcome {
+  #unclosed(at: number): NotationResult {
     const cut =
       at >= this.#text.length ||
       "<parameter=</function></invoke><｜DSML｜parameter</｜DSML｜invoke>".includes(this.#text.slice(at)) ||
@@ -112,14 +112,14 @@ class Parameters {
     return this.#calls(at, cut);
   }
 
-  #calls(end: number, cut: boolean): Outcome {
-    const found: Found[] = [
+  #calls(end: number, cut: boolean): NotationResult {
+    const found: NotationCall[] = [
       { name: this.#name, args: Object.fromEntries(this.#args), repaired: this.#repaired },
     ];
     return { kind: "calls", found, end, cut: cut || end >= this.#text.length };
   }
 
-  #broken(reason: string, end: number, cut: boolean): Outcome {
+  #broken(reason: string, end: number, cut: boolean): NotationResult {
     return {
       kind: "calls",
       found: [{ name: this.#name, args: {}, repaired: false, broken: reason }],
@@ -159,20 +159,20 @@ class NextMatch {
 }
 
 /** A reply as a sequence of prose, hidden text, and calls, some of which may turn out to be only shown. */
-export type Item =
+export type ReplyItem =
   | { readonly kind: "prose"; readonly from: number; to: number }
   | { readonly kind: "hidden"; readonly from: number; readonly to: number }
   | {
       readonly kind: "calls";
       readonly from: number;
       readonly to: number;
-      readonly found: readonly Found[];
+      readonly found: readonly NotationCall[];
       /** Only its shape marks it as a call, so it must end the reply. */
       readonly weak: boolean;
     };
 
 export class Items {
-  readonly list: Item[] = [];
+  readonly list: ReplyItem[] = [];
   /** A call came before: if a tool's answer follows, the model invented it. */
   called = false;
 
@@ -183,7 +183,7 @@ export class Items {
     else this.list.push({ kind: "prose", from, to });
   }
 
-  add(item: Item): void {
+  add(item: ReplyItem): void {
     if (item.kind === "calls") this.called = true;
     this.list.push(item);
   }

@@ -1,4 +1,4 @@
-import { CUT, type Found, type Outcome } from "./text-protocol.ts";
+import { CUT, type NotationCall, type NotationResult } from "./text-protocol.ts";
 import { skipSpace } from "./literals.ts";
 import { beginsMarkup } from "./markup.ts";
 import { readArguments, readPayload } from "./payloads.ts";
@@ -172,13 +172,13 @@ export function opensWrapped(text: string, at: number, lineStart: boolean): bool
 }
 
 /** The calls after a family's tokens, together with every closer and every further call that follows directly. */
-export function readWrapped(text: string, start: number, final: boolean): Outcome {
+export function readWrapped(text: string, start: number, final: boolean): NotationResult {
   return new Wrapper(text, final).read(start);
 }
 
 class Wrapper {
   readonly #text: string;
-  readonly #found: Found[] = [];
+  readonly #found: NotationCall[] = [];
   #open = true;
   /** The end of everything that belongs to the calls. */
   #end = 0;
@@ -191,7 +191,7 @@ class Wrapper {
     this.#final = final;
   }
 
-  read(start: number): Outcome {
+  read(start: number): NotationResult {
     const text = this.#text;
     this.#end = this.#head(start);
     for (;;) {
@@ -207,7 +207,7 @@ class Wrapper {
   }
 
   /** Reads one payload; returns an outcome if nothing can follow. */
-  #payload(start: number, at: number): Outcome | undefined {
+  #payload(start: number, at: number): NotationResult | undefined {
     const text = this.#text;
     if (this.#found.length > 0 && /[}\]]/.test(text[at] ?? "")) {
       this.#tooMany();
@@ -267,7 +267,7 @@ class Wrapper {
     return hit === null ? this.#text.length : from + hit.index;
   }
 
-  #unknown(start: number, at: number, end: number): Outcome {
+  #unknown(start: number, at: number, end: number): NotationResult {
     if (this.#found.length > 0) return this.#calls(end, false);
     const rest = this.#text.slice(at, at + NEAR);
     if (rest.length < NEAR && !this.#final) return { kind: "more" };
@@ -275,13 +275,13 @@ class Wrapper {
     return { kind: "text", end: start + 1 };
   }
 
-  #over(end: number): Outcome {
+  #over(end: number): NotationResult {
     if (this.#found.length === 0 && this.#open)
       this.#found.push({ name: "", args: {}, repaired: false, broken: CUT });
     return this.#calls(end, true);
   }
 
-  #calls(end: number, cut: boolean): Outcome {
+  #calls(end: number, cut: boolean): NotationResult {
     if (this.#tools && this.#found.some(({ broken }) => broken !== undefined && broken !== CUT))
       return { kind: "text", end };
     return { kind: "calls", found: this.#found, end, cut };
@@ -307,8 +307,8 @@ const MAX_HEADER_LENGTH = 260;
 const MAX_TURN_LENGTH = "assistantcommentary    to=".length;
 
 /** A segment of the harmony format: calls, or a body that is either shown or a thought. */
-export type Segment =
-  | Outcome
+export type HarmonySegment =
+  | NotationResult
   | {
       readonly kind: "body";
       readonly from: number;
@@ -322,7 +322,7 @@ export function opensHarmony(text: string, at: number): boolean {
   return OPENING.test(text);
 }
 
-export function readHarmony(text: string, start: number, final: boolean): Segment {
+export function readHarmony(text: string, start: number, final: boolean): HarmonySegment {
   HEADER.lastIndex = start;
   const header = HEADER.exec(text);
   if (header === null) return readStripped(text, start, final);
@@ -336,7 +336,7 @@ export function readHarmony(text: string, start: number, final: boolean): Segmen
   return { kind: "body", from: body, to: end, end, shown: header[2] !== "analysis" };
 }
 
-function readStripped(text: string, start: number, final: boolean): Segment {
+function readStripped(text: string, start: number, final: boolean): HarmonySegment {
   STRIPPED.lastIndex = start;
   const name = STRIPPED.exec(text)?.[1];
   const at = STRIPPED.lastIndex;
@@ -362,7 +362,7 @@ function cutRecipient(header: string, near: boolean): string | undefined {
  * The beginning of a reply that lost its tokens: `analysis…assistantcommentary to=…`. The thought ends where the next
  * turn begins.
  */
-export function strippedThought(text: string, final: boolean): Segment | undefined {
+export function strippedThought(text: string, final: boolean): HarmonySegment | undefined {
   if (!final && "analysis".startsWith(text)) return { kind: "more" };
   if (!/^analysis(?:[^\sa-z]|$)/.test(text.slice(0, 9))) return undefined;
   TURN.lastIndex = 0;
@@ -371,7 +371,7 @@ export function strippedThought(text: string, final: boolean): Segment | undefin
   return final ? undefined : { kind: "more" };
 }
 
-function afterThought(text: string, turn: number, final: boolean): Segment {
+function afterThought(text: string, turn: number, final: boolean): HarmonySegment {
   if (!final && text.length < turn + MAX_TURN_LENGTH) return { kind: "more" };
   SPOKEN.lastIndex = turn;
   const end = SPOKEN.test(text) ? SPOKEN.lastIndex : turn;

@@ -1,5 +1,5 @@
 import { isFields } from "../../core/raw-data.ts";
-import { CUT, type Found, GARBLED, type Outcome } from "./text-protocol.ts";
+import { CUT, type NotationCall, GARBLED, type NotationResult } from "./text-protocol.ts";
 import {
   type Literal,
   readLiteral,
@@ -30,7 +30,7 @@ const at = (pattern: RegExp, text: string, start: number): RegExpExecArray | nul
 export const nameIn = (text: string): string => NAME_KEY.exec(text.slice(0, 600))?.[1] ?? "";
 
 /** One payload after a call's token, in any notation. */
-export function readPayload(text: string, start: number): Outcome {
+export function readPayload(text: string, start: number): NotationResult {
   const char = text[start];
   if (char === "{") return readJson(text, start);
   if (char === "[")
@@ -45,7 +45,7 @@ export function readPayload(text: string, start: number): Outcome {
 }
 
 /** A name, a separator, and the arguments as JSON. */
-function readNamed(text: string, start: number): Outcome | undefined {
+function readNamed(text: string, start: number): NotationResult | undefined {
   for (const pattern of [DEEPSEEK, KIMI, MISTRAL]) {
     const head = at(pattern, text, start);
     if (head === null) continue;
@@ -59,21 +59,21 @@ function readNamed(text: string, start: number): Outcome | undefined {
 }
 
 /** Arguments as JSON, for a name that was read elsewhere. */
-export function readArguments(text: string, start: number, name: string): Outcome {
+export function readArguments(text: string, start: number, name: string): NotationResult {
   const read = readLiteral(text, start);
   if (!read.ok) return broken(read, text, name);
   const parsed = typeof read.value === "string" ? readLiteral(read.value, 0) : read;
   const args = parsed.ok ? parsed.value : read.value;
-  const found: Found[] = [{ name, args, repaired: read.repaired || (parsed.ok && parsed.repaired) }];
+  const found: NotationCall[] = [{ name, args, repaired: read.repaired || (parsed.ok && parsed.repaired) }];
   return { kind: "calls", found, end: read.end, cut: read.atEnd };
 }
 
-function readJson(text: string, start: number): Outcome {
+function readJson(text: string, start: number): NotationResult {
   const read = readLiteral(text, start);
   if (!read.ok) return broken(read, text, nameIn(text.slice(start, start + 600)));
   if (isDefinition(read.value)) return { kind: "text", end: start };
   const shape = callsIn(read.value, read.repaired);
-  const found: readonly Found[] = shape.found ?? [
+  const found: readonly NotationCall[] = shape.found ?? [
     {
       name: nameIn(text.slice(start, Math.min(read.end, start + 600))),
       args: {},
@@ -84,18 +84,18 @@ function readJson(text: string, start: number): Outcome {
   return { kind: "calls", found, end: read.end, cut: read.atEnd };
 }
 
-function broken(read: Extract<Literal, { ok: false }>, text: string, name: string): Outcome {
+function broken(read: Extract<Literal, { ok: false }>, text: string, name: string): NotationResult {
   const reason = read.twice ? "a key is given twice" : read.cut ? CUT : GARBLED;
   const end = read.cut ? text.length : read.at;
   return { kind: "calls", found: [{ name, args: {}, repaired: false, broken: reason }], end, cut: read.cut };
 }
 
 /** GLM: a name, then keys and values, each in its own tags. */
-function readGlm(text: string, start: number): Outcome {
+function readGlm(text: string, start: number): NotationResult {
   const name = glmName(text, start);
   const args = new Map<string, unknown>();
   let from = GLM.lastIndex;
-  const ends = (end: number, more: Partial<Found>, cut: boolean): Outcome => ({
+  const ends = (end: number, more: Partial<NotationCall>, cut: boolean): NotationResult => ({
     kind: "calls",
     found: [{ name, args: Object.fromEntries(args), repaired: false, ...more }],
     end,
@@ -131,7 +131,7 @@ const PLAIN = /(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?=\s*[,}\]])
 const MAX_DEPTH = 16;
 
 /** Gemma's `call:N{key:<|"|>text<|"|>,other:true}`, which has its own quotes, or `call:N(key="text")`. */
-function readGemmaCall(text: string, start: number): Outcome {
+function readGemmaCall(text: string, start: number): NotationResult {
   HEAD.lastIndex = start;
   const head = HEAD.exec(text);
   const name = head?.[1];
@@ -139,7 +139,7 @@ function readGemmaCall(text: string, start: number): Outcome {
   if (head[2] === "(") return readPythonCall(text, start + "call:".length);
   const reader = new GemmaReader(text, HEAD.lastIndex);
   const args = reader.members(0);
-  const found: Found[] =
+  const found: NotationCall[] =
     args === undefined
       ? [{ name, args: {}, repaired: false, broken: reader.cut ? CUT : (reader.reason ?? GARBLED) }]
       : [{ name, args, repaired: false }];
@@ -272,7 +272,9 @@ export const CALL_KEYS: ReadonlySet<string> = new Set([...NAMES, ...ARGS, ...EXT
 export const ARGUMENT_KEYS: ReadonlySet<string> = new Set(ARGS);
 
 /** The calls in a value, or why there are none: the value is something else, or a call that cannot be run. */
-type Shape = { readonly found: readonly Found[] } | { readonly found: undefined; readonly reason: string };
+type Shape =
+  | { readonly found: readonly NotationCall[] }
+  | { readonly found: undefined; readonly reason: string };
 
 const FOREIGN = 'a call is {"name": …, "arguments": {…}} and nothing else';
 const notACall = (reason: string = FOREIGN): Shape => ({ found: undefined, reason });
@@ -281,7 +283,7 @@ const notACall = (reason: string = FOREIGN): Shape => ({ found: undefined, reaso
 export function callsIn(value: unknown, repaired: boolean, depth = 0): Shape {
   if (depth > 4) return notACall();
   if (Array.isArray(value)) {
-    const found: Found[] = [];
+    const found: NotationCall[] = [];
     for (const each of value) {
       const shape = isFields(each) ? callsIn(each, repaired, depth + 1) : notACall();
       if (shape.found === undefined) return shape;

@@ -1,22 +1,22 @@
 import { isFields } from "../../core/raw-data.ts";
 import {
   CUT,
-  type Found,
+  type NotationCall,
   GARBLED,
   type OfferedTool,
-  type Reading,
+  type TextReading,
   type WrittenCall,
   type WrittenMalformed,
   type WrittenMiss,
 } from "./text-protocol.ts";
 import { readLiteral } from "./literals.ts";
-import type { Item } from "./markup.ts";
+import type { ReplyItem } from "./markup.ts";
 import { commentedAsShown, LOOK_AFTER } from "./hidden-text.ts";
 
 /** Whether the calls are only shown; undefined while later text can still decide that. */
 export function isShown(
-  item: Extract<Item, { kind: "calls" }>,
-  after: Item | undefined,
+  item: Extract<ReplyItem, { kind: "calls" }>,
+  after: ReplyItem | undefined,
   text: string,
   final: boolean,
 ): boolean | undefined {
@@ -29,11 +29,11 @@ export function isShown(
   return final || prose.length >= LOOK_AFTER ? commentedAsShown(prose) : undefined;
 }
 
-const proseOf = (item: Item | undefined, text: string): string =>
+const proseOf = (item: ReplyItem | undefined, text: string): string =>
   item?.kind === "prose" ? text.slice(item.from, item.to).trim() : "";
 
 /** The next item that is more than white space or a token. */
-export function itemAfter(list: readonly Item[], index: number, text: string): Item | undefined {
+export function itemAfter(list: readonly ReplyItem[], index: number, text: string): ReplyItem | undefined {
   for (let at = index + 1; at < list.length; at += 1) {
     const item = list[at];
     if (item === undefined || item.kind === "calls") return item;
@@ -43,10 +43,10 @@ export function itemAfter(list: readonly Item[], index: number, text: string): I
 }
 
 /** Which calls are only shown. Works backwards: a bare call is meant only if no prose follows it. */
-export function decide(list: readonly Item[], text: string): readonly boolean[] {
+export function decide(list: readonly ReplyItem[], text: string): readonly boolean[] {
   const shown: boolean[] = list.map(() => false);
   let proseFollows = false;
-  let next: Item | undefined;
+  let next: ReplyItem | undefined;
   for (let index = list.length - 1; index >= 0; index -= 1) {
     const item = list[index];
     if (item === undefined || item.kind === "hidden") continue;
@@ -64,7 +64,7 @@ export function decide(list: readonly Item[], text: string): readonly boolean[] 
 }
 
 /** Prose after a call that says nothing. */
-function isNoise(list: readonly Item[], index: number, text: string): boolean {
+function isNoise(list: readonly ReplyItem[], index: number, text: string): boolean {
   const item = list[index];
   if (item?.kind !== "prose") return false;
   const isLast = item.to === text.length && list[index - 1]?.kind === "calls";
@@ -98,7 +98,7 @@ const PURE_READERS: ReadonlySet<string> = new Set([
   "semantic_search",
 ]);
 
-export function settle(list: readonly Item[], text: string, tools: OfferedTools): Reading {
+export function settle(list: readonly ReplyItem[], text: string, tools: OfferedTools): TextReading {
   const shown = decide(list, text);
   const prose: string[] = [];
   const calls: WrittenCall[] = [];
@@ -132,7 +132,7 @@ const withSortedKeys = (_key: string, value: unknown): unknown =>
 const NO_CALLS = new Set(["directly_answer", "directly-answer"]);
 
 function judgeCall(
-  found: Found,
+  found: NotationCall,
   tools: OfferedTools,
 ): WrittenCall | WrittenMalformed | WrittenMiss | undefined {
   if (NO_CALLS.has(found.name)) return undefined;
@@ -151,7 +151,7 @@ function judgeCall(
 }
 
 /** A readable call that names no offered tool. */
-export function notOffered({ name, args }: Found, tools: OfferedTools): WrittenMiss {
+export function notOffered({ name, args }: NotationCall, tools: OfferedTools): WrittenMiss {
   const given = isFields(args) ? args : {};
   return {
     missed: "not_offered",

@@ -1,6 +1,6 @@
-import type { OfferedTool, Outcome, Reading } from "./text-protocol.ts";
+import type { OfferedTool, NotationResult, TextReading } from "./text-protocol.ts";
 import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
-import { type Item, Items } from "./markup.ts";
+import { type ReplyItem, Items } from "./markup.ts";
 import {
   AnyNames,
   inOtherForm,
@@ -17,7 +17,7 @@ import {
   opensWrapped,
   readHarmony,
   readWrapped,
-  type Segment,
+  type HarmonySegment,
   strippedThought,
   tokenAt,
 } from "./notations.ts";
@@ -59,7 +59,7 @@ export class CallStream {
    * The same as the reading of the whole text. Its prose begins with the text from `push`, unless a late `</think>`
    * turned that text into a thought.
    */
-  end(): Reading {
+  end(): TextReading {
     return readOffered(this.#scanner.text, this.#tools);
   }
 
@@ -97,17 +97,17 @@ export class CallStream {
 }
 
 /** Reads a whole reply. Never throws. */
-export const readCalls = (text: string, tools: readonly OfferedTool[]): Reading =>
+export const readCalls = (text: string, tools: readonly OfferedTool[]): TextReading =>
   readOffered(text, new OfferedTools(tools));
 
-function readOffered(text: string, tools: OfferedTools): Reading {
+function readOffered(text: string, tools: OfferedTools): TextReading {
   const reading = readKnown(text, tools);
   if (reading.calls.length + reading.malformed.length + reading.missed.length > 0) return reading;
   const other = inOtherForm(reading.prose, tools);
   return other === undefined ? reading : { ...reading, missed: [other] };
 }
 
-function readKnown(text: string, tools: OfferedTools): Reading {
+function readKnown(text: string, tools: OfferedTools): TextReading {
   const list = itemsOf(text, tools);
   const reading = settle(list, text, tools);
   if (!MAY_MISS.test(text)) return reading;
@@ -117,7 +117,7 @@ function readKnown(text: string, tools: OfferedTools): Reading {
   });
 }
 
-function itemsOf(text: string, tools: OfferedTools): readonly Item[] {
+function itemsOf(text: string, tools: OfferedTools): readonly ReplyItem[] {
   const scanner = new Scanner(tools);
   scanner.text = text;
   scanner.scan(true);
@@ -268,7 +268,7 @@ class Scanner {
     return this.#segment(shown && (this.#final || !read.cut) ? { kind: "text", end: read.end } : read);
   }
 
-  #segment(read: Segment): boolean {
+  #segment(read: HarmonySegment): boolean {
     if (read.kind === "more") return false;
     if (read.kind === "text") return this.#prose(Math.max(read.end, this.at + 1));
     if (read.kind === "calls") return this.#calls(read, false);
@@ -277,7 +277,7 @@ class Scanner {
     return this.#past(read.end);
   }
 
-  #calls(read: Extract<Segment, { kind: "calls" }>, weak: boolean): boolean {
+  #calls(read: Extract<HarmonySegment, { kind: "calls" }>, weak: boolean): boolean {
     if (!this.#final && (read.cut || read.end >= this.text.length)) return false;
     this.items.add({ kind: "calls", from: this.at, to: read.end, found: read.found, weak });
     return this.#past(read.end);
@@ -317,7 +317,7 @@ function behindSeparator(text: string, end: number): number {
 }
 
 /** Whether more text could change the reading of a bare call. */
-function isOpen(text: string, at: number, read: Exclude<Outcome, { kind: "more" }>): boolean {
+function isOpen(text: string, at: number, read: Exclude<NotationResult, { kind: "more" }>): boolean {
   if (read.end >= text.length) return true;
   if (read.kind === "text") return mayGrow(text.slice(at, at + 200));
   return read.cut || /^\s{0,9}[;,]?\s{0,9}$/.test(text.slice(read.end, read.end + 24));
@@ -369,7 +369,12 @@ const OPENING = /^(?:`{1,}|~{1,})[^\n`]*$/;
 const LANGUAGES: ReadonlySet<string> = new Set(["", "json", "tool_code", "tool_call", "tool_calls"]);
 
 /** A fence with its content; undefined if none begins here. */
-function readFence(text: string, at: number, tools: OfferedTools, final: boolean): Outcome | undefined {
+function readFence(
+  text: string,
+  at: number,
+  tools: OfferedTools,
+  final: boolean,
+): NotationResult | undefined {
   OPENER.lastIndex = at;
   const opener = OPENER.exec(text);
   const marks = opener?.[1];
@@ -392,7 +397,11 @@ interface Fence {
   readonly close: number | undefined;
 }
 
-function fencedCalls(text: string, read: Extract<Outcome, { kind: "calls" }>, fence: Fence): Outcome {
+function fencedCalls(
+  text: string,
+  read: Extract<NotationResult, { kind: "calls" }>,
+  fence: Fence,
+): NotationResult {
   if (!fence.final && (read.cut || fence.close === undefined)) return { kind: "more" };
   if (read.cut) return { ...read, end: text.length };
   const end = closing(text, lineBegin(text, read.end), fence.marks) ?? text.length;

@@ -82,10 +82,10 @@ export type WrittenMiss = Required<WrittenMalformed>;
 /** The id is the server's, if it gave one. */
 type WithId<Call> = Call & { readonly id?: string };
 
-export type ReadCall = WithId<WrittenCall>;
+export type TextCall = WithId<WrittenCall>;
 
 export interface ReadCalls {
-  readonly calls: readonly ReadCall[];
+  readonly calls: readonly TextCall[];
   readonly malformed: readonly WithId<WrittenMalformed>[];
 }
 
@@ -144,7 +144,7 @@ export type OfferedTool =
       readonly function?: { readonly name?: unknown; readonly parameters?: unknown };
     };
 
-export interface Reading {
+export interface TextReading {
   readonly calls: readonly WrittenCall[];
   readonly malformed: readonly WrittenMalformed[];
   readonly missed: readonly WrittenMiss[];
@@ -153,7 +153,7 @@ export interface Reading {
 }
 
 /** A call as read from one notation, before names and types are checked. */
-export interface Found {
+export interface NotationCall {
   readonly name: string;
   readonly args: unknown;
   /** Reading it required inventing a quote, a bracket, a tag or an escape. */
@@ -163,8 +163,13 @@ export interface Found {
 }
 
 /** What is at a place: calls, text up to `end`, or something that the end of the input cuts off. */
-export type Outcome =
-  | { readonly kind: "calls"; readonly found: readonly Found[]; readonly end: number; readonly cut: boolean }
+export type NotationResult =
+  | {
+      readonly kind: "calls";
+      readonly found: readonly NotationCall[];
+      readonly end: number;
+      readonly cut: boolean;
+    }
   | { readonly kind: "text"; readonly end: number }
   | { readonly kind: "more" };
 

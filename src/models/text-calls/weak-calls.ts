@@ -3,10 +3,17 @@
 import { isFields } from "../../core/raw-data.ts";
 import { announcesNextStep } from "./hidden-text.ts";
 import { lineEnd, readLiteral, readPythonCall, readPythonList, skipSpace } from "./literals.ts";
-import type { Item } from "./markup.ts";
+import type { ReplyItem } from "./markup.ts";
 import { ARGUMENT_KEYS, CALL_KEYS, callsIn, nameIn } from "./payloads.ts";
 import { decide, notOffered, OfferedTools } from "./settle.ts";
-import { CUT, type Found, GARBLED, type Outcome, type Reading, type WrittenMiss } from "./text-protocol.ts";
+import {
+  CUT,
+  type NotationCall,
+  GARBLED,
+  type NotationResult,
+  type TextReading,
+  type WrittenMiss,
+} from "./text-protocol.ts";
 
 const FIRST_KEY = /\{\s*["']?([A-Za-z_]\w*)["']?\s*:\s*(?:["']([^"'\n]{0,80})["'])?/y;
 const PYTHON_LIST = /\[\s*([A-Za-z_][\w.-]*)\s*\(/y;
@@ -18,7 +25,7 @@ const isOffered = (tools: OfferedTools, name: string): boolean =>
   tools.resolve(name) !== undefined || tools.near(name) !== undefined;
 
 /** Calls without any token: JSON, or a list of Python calls. Anything that names no offered tool is text. */
-export function readBare(text: string, start: number, tools: OfferedTools): Outcome {
+export function readBare(text: string, start: number, tools: OfferedTools): NotationResult {
   if (text[start] === "{") return readBareJson(text, start, tools);
   PYTHON_LIST.lastIndex = start;
   const name = PYTHON_LIST.exec(text)?.[1];
@@ -27,7 +34,7 @@ export function readBare(text: string, start: number, tools: OfferedTools): Outc
   return readPythonList(text, start);
 }
 
-function readBareJson(text: string, start: number, tools: OfferedTools): Outcome {
+function readBareJson(text: string, start: number, tools: OfferedTools): NotationResult {
   const object = text[start] === "{" ? start : skipSpace(text, start + 1);
   if (text[object] === "[") return nested(text, start);
   if (!mayBeCall(text, object, tools)) return { kind: "text", end: start + 1 };
@@ -52,13 +59,13 @@ function mayBeCall(text: string, object: number, tools: OfferedTools): boolean {
 }
 
 /** A list of lists is not a call, and nothing inside it is one. */
-function nested(text: string, start: number): Outcome {
+function nested(text: string, start: number): NotationResult {
   const read = readLiteral(text, start);
   return { kind: "text", end: read.ok ? read.end : Math.max(start + 1, read.at) };
 }
 
 /** A name alone is not a call, and arguments have to be an object. */
-const isCall = (found: Found, tools: OfferedTools): boolean =>
+const isCall = (found: NotationCall, tools: OfferedTools): boolean =>
   isOffered(tools, found.name) && found.args !== undefined && !Array.isArray(found.args);
 
 interface Unread {
@@ -67,7 +74,7 @@ interface Unread {
   readonly twice: boolean;
 }
 
-function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): Outcome {
+function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): NotationResult {
   const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + PEEK));
   const name = nameIn(head);
   const twice = read.twice && name !== "" && isOffered(tools, name);
@@ -113,8 +120,13 @@ function paragraphEnd(text: string, from: number): number {
 }
 
 /** The content of a fence, if it consists only of calls. */
-export function readFenced(text: string, start: number, language: string, tools: OfferedTools): Outcome {
-  const found: Found[] = [];
+export function readFenced(
+  text: string,
+  start: number,
+  language: string,
+  tools: OfferedTools,
+): NotationResult {
+  const found: NotationCall[] = [];
   let at = skipSpace(text, start);
   for (;;) {
     const read = language === "tool_code" ? readStatement(text, at, tools) : bareOrText(text, at, tools);
@@ -128,12 +140,12 @@ export function readFenced(text: string, start: number, language: string, tools:
   }
 }
 
-const bareOrText = (text: string, at: number, tools: OfferedTools): Outcome =>
+const bareOrText = (text: string, at: number, tools: OfferedTools): NotationResult =>
   text[at] === "{" || text[at] === "[" ? readBare(text, at, tools) : { kind: "text", end: at };
 
 const MENTION = /([A-Za-z_]\w*)\s*\(/g;
 
-function readStatement(text: string, at: number, tools: OfferedTools): Outcome {
+function readStatement(text: string, at: number, tools: OfferedTools): NotationResult {
   if (text[at] === "{" || text[at] === "[") return readBare(text, at, tools);
   const read = readPythonCall(text, at);
   if (read.kind === "calls" && read.found.every((each) => isOffered(tools, each.name))) return read;
@@ -156,7 +168,7 @@ function readStatement(text: string, at: number, tools: OfferedTools): Outcome {
 const CUT_STATEMENT = /^(?:print\s?\(\s?)?(?:default_api\.)?([A-Za-z_]\w{0,80})$/;
 
 /** A statement that the end of the text cuts off within its name. */
-function cutStatement(text: string, at: number, tools: OfferedTools): Outcome {
+function cutStatement(text: string, at: number, tools: OfferedTools): NotationResult {
   const name = CUT_STATEMENT.exec(text.slice(at, at + 120))?.[1];
   if (name === undefined || !tools.begins(name)) return { kind: "text", end: lineEnd(text, at) };
   return {
@@ -312,24 +324,24 @@ export class AnyNames extends OfferedTools {
   }
 }
 
-type Calls = Extract<Item, { readonly kind: "calls" }>;
+type Calls = Extract<ReplyItem, { readonly kind: "calls" }>;
 
-export const weakAsProse = (item: Item): Item =>
+export const weakAsProse = (item: ReplyItem): ReplyItem =>
   item.kind === "calls" && item.weak ? { kind: "prose", from: item.from, to: item.to } : item;
 
 interface Offered {
   readonly tools: OfferedTools;
   /** The reading in which nothing within prose is a call. */
-  readonly asProse: () => Reading;
+  readonly asProse: () => TextReading;
 }
 
 /** `wide`: the items of the same text if every name counts as offered. */
 export function withMissed(
-  reading: Reading,
-  wide: readonly Item[],
+  reading: TextReading,
+  wide: readonly ReplyItem[],
   text: string,
   { tools, asProse }: Offered,
-): Reading {
+): TextReading {
   const shown = decide(wide, text);
   const weak = wide.filter((item): item is Calls => item.kind === "calls" && item.weak);
   if (tools.names.length === 0) return reading;
@@ -348,15 +360,15 @@ export function withMissed(
     : { ...reading, missed: missed.filter((each) => each !== undefined) };
 }
 
-const isProse = (item: Item, text: string): boolean =>
+const isProse = (item: ReplyItem, text: string): boolean =>
   item.kind === "prose" && text.slice(item.from, item.to).trim() !== "";
 
-const firstOffered = (items: readonly Calls[], tools: OfferedTools): Found | undefined =>
+const firstOffered = (items: readonly Calls[], tools: OfferedTools): NotationCall | undefined =>
   items.flatMap(({ found }) => found).find(({ name }) => tools.resolve(name) !== undefined);
 
-const argsOf = ({ args }: Found): WrittenMiss["args"] => (isFields(args) ? args : {});
+const argsOf = ({ args }: NotationCall): WrittenMiss["args"] => (isFields(args) ? args : {});
 
-function notAlone(found: Found, tools: OfferedTools): WrittenMiss {
+function notAlone(found: NotationCall, tools: OfferedTools): WrittenMiss {
   const name = tools.resolve(found.name) ?? found.name;
   const reason =
     "only a call that stands alone is run, and your reply has several with words around them; nothing of it was run. Send one call, the first that is needed, and nothing else.";
@@ -364,7 +376,7 @@ function notAlone(found: Found, tools: OfferedTools): WrittenMiss {
 }
 
 /** A call of a tool that was not offered, or a call in the same list as such a call. */
-function missOf(found: Found, tools: OfferedTools): WrittenMiss | undefined {
+function missOf(found: NotationCall, tools: OfferedTools): WrittenMiss | undefined {
   const { args, broken } = found;
   if (broken !== undefined || !isFields(args)) return undefined;
   const name = tools.resolve(found.name);

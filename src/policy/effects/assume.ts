@@ -3,7 +3,7 @@ import { isInside, lastName } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
 import { isBoxed } from "../paths/path-place.ts";
 import type { Arg, Use } from "../programs/program-model.ts";
-import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";
+import type { Assignment, Compound, List, Node, WordPiece, Simple, Word } from "../shell/shell-syntax.ts";
 import { BOX_LISTS } from "./environment.ts";
 import {
   FILTERS,
@@ -31,7 +31,7 @@ export class Assumptions {
     this.numbers = numbersIn(tree);
   }
 
-  of(piece: Piece, scope: Scope, words: Words): Assumed | null {
+  of(piece: WordPiece, scope: Scope, words: Words): Assumed | null {
     switch (piece.kind) {
       case "variable":
         return this.variable(piece.name, scope);
@@ -279,7 +279,7 @@ function noteCommand(words: readonly Word[], note: NoteNumber): boolean {
 const isNumeric = ({ pieces: [piece, ...more] }: Word): boolean =>
   more.length === 0 && piece !== undefined && isNumberPiece(piece);
 
-function isNumberPiece(piece: Piece): boolean {
+function isNumberPiece(piece: WordPiece): boolean {
   switch (piece.kind) {
     case "text":
       return /^-?\d+$/.test(piece.text);

@@ -2,10 +2,10 @@
 import { isTemp } from "../paths/path-place.ts";
 import {
   type Arg,
-  type Found,
+  type FoundEffect,
   isGuess,
   type Model,
-  type Surroundings,
+  type UseContext,
   UNKNOWN,
   type Use,
 } from "../programs/program-model.ts";
@@ -51,7 +51,7 @@ export interface Walk {
   assumable: boolean;
   /** The bound is reached: nothing is judged more than once. */
   readonly crowded: boolean;
-  add(found: Found, by: string, span: Span): void;
+  add(found: FoundEffect, by: string, span: Span): void;
   doubt(doubt: Doubt, what: string, span: Span, inside?: boolean): void;
   noteFolders(folders: Scope["folders"]): void;
   readonly nested: boolean;
@@ -147,7 +147,7 @@ function effectsPerFolder(model: Model, words: Words, at: CallAt): void {
 
 /** Whether the box settles the doubt. */
 const isSettled = (
-  found: Extract<Found, { readonly kind: "unknown" }>,
+  found: Extract<FoundEffect, { readonly kind: "unknown" }>,
   words: Words,
   at: Parameters<typeof settles>[3],
 ): boolean => found.inside !== true && settles(programOf(words[0].value)[0], words.slice(1), found, at);
@@ -161,7 +161,7 @@ const placesOf = ({ world: { workspace, home } }: Walk): Omit<Parameters<typeof 
 });
 
 /** What a program's model may ask of the walk. A class, since one is made for each command. */
-class CallSurroundings implements Surroundings {
+class CallSurroundings implements UseContext {
   readonly folder: Place;
   readonly home: string;
   readonly input: Use["input"];
@@ -176,7 +176,7 @@ class CallSurroundings implements Surroundings {
     this.at = at;
   }
 
-  movedTo(folder: Place): Surroundings {
+  movedTo(folder: Place): UseContext {
     return new CallSurroundings(folder, this.at);
   }
 
@@ -194,11 +194,11 @@ class CallSurroundings implements Surroundings {
     return folder !== null && this.at.walk.world.installed(name, folder);
   }
 
-  command([first, ...rest]: readonly Arg[], { folder, input }: StartedAt): readonly Found[] {
+  command([first, ...rest]: readonly Arg[], { folder, input }: StartedAt): readonly FoundEffect[] {
     return first === undefined ? [] : nested([first, ...rest], { ...inFolder(this.at, folder), input });
   }
 
-  shell(text: Arg, { folder, input }: StartedAt): readonly Found[] {
+  shell(text: Arg, { folder, input }: StartedAt): readonly FoundEffect[] {
     const { at } = this;
     return collected(at, () => innerTextEffects(text, { ...inFolder(at, folder), input }));
   }
@@ -215,7 +215,7 @@ function doubtOnce({ value, span }: Arg, walk: Walk): void {
   if (!isDoubted) walk.doubt("word.dynamic", value, span);
 }
 
-type StartedAt = Parameters<Surroundings["command"]>[1];
+type StartedAt = Parameters<UseContext["command"]>[1];
 
 function nested(words: Words, at: CallAt): readonly Effect[] {
   const { walk } = at;

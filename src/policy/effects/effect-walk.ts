@@ -1,11 +1,11 @@
 import { isBoxed } from "../paths/path-place.ts";
-import { type Arg, type Found, UNKNOWN, type Use } from "../programs/program-model.ts";
+import { type Arg, type FoundEffect, UNKNOWN, type Use } from "../programs/program-model.ts";
 import type {
   Assignment,
   Compound,
   List,
   Node,
-  Piece,
+  WordPiece,
   Pipeline,
   Simple,
   Span,
@@ -57,7 +57,7 @@ export class EffectWalk implements Walk {
     this.world = world;
   }
 
-  add(found: Found, by: string, span: Span): void {
+  add(found: FoundEffect, by: string, span: Span): void {
     const { call = this.call } = found;
     // Effects of a command inside another one are complete already.
     const whole = found.by !== undefined && found.span !== undefined && found.call !== undefined;
@@ -161,7 +161,7 @@ export class EffectWalk implements Walk {
 
   private resolved(word: Word, scope: Scope): readonly Arg[] {
     const { home } = this.world;
-    const assumed = (piece: Piece): Assumed | null => this.assumed(piece, scope);
+    const assumed = (piece: WordPiece): Assumed | null => this.assumed(piece, scope);
     const script = (body: Node): "unknown" | "network" => this.inSubshell(body, scope);
     const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
     const inherits = (name: string): void => {
@@ -170,7 +170,7 @@ export class EffectWalk implements Walk {
     return resolve(word, { scope, home, script, evaluates, inherits, assumed });
   }
 
-  private assumed(piece: Piece, scope: Scope): Assumed | null {
+  private assumed(piece: WordPiece, scope: Scope): Assumed | null {
     const { assumptions } = this.world;
     if (assumptions !== null) return assumptions.of(piece, scope, (words) => this.args(words, scope));
     this.assumable ||= piece.kind !== "text" && piece.kind !== "home";

@@ -1,7 +1,7 @@
 /** What earlier commands of a text leave for later ones, and what a word expands to there. */
 import { resolvePath } from "../paths/normal-path.ts";
 import { type Arg, UNKNOWN } from "../programs/program-model.ts";
-import type { Node, Piece, Word } from "../shell/shell-syntax.ts";
+import type { Node, WordPiece, Word } from "../shell/shell-syntax.ts";
 import type { Place } from "./effect.ts";
 
 /** State that earlier commands leave for later ones. Immutable. */
@@ -82,7 +82,7 @@ interface Resolver {
   /** Called for an expansion that may run a variable's value. */
   evaluates(what: string): void;
   /** The value assumed for a piece where only containment is asked for. */
-  assumed(piece: Piece): Assumed | null;
+  assumed(piece: WordPiece): Assumed | null;
   /** Called for a variable that is not set in the text. */
   inherits(name: string): void;
 }
@@ -123,7 +123,7 @@ const unknownPart = (quoted: boolean): Part => ({
   ...(quoted ? {} : { loose: true }),
 });
 
-function partOf(piece: Piece, resolver: Resolver): Part {
+function partOf(piece: WordPiece, resolver: Resolver): Part {
   const assumed = piece.kind === "text" ? null : resolver.assumed(piece);
   if (assumed === null) return readPart(piece, resolver);
   // The commands in the piece run all the same.
@@ -131,10 +131,10 @@ function partOf(piece: Piece, resolver: Resolver): Part {
   return { ...assumed, splits: false };
 }
 
-const scriptsOf = (piece: Piece): readonly Node[] =>
+const scriptsOf = (piece: WordPiece): readonly Node[] =>
   piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [];
 
-function readPart(piece: Piece, resolver: Resolver): Part {
+function readPart(piece: WordPiece, resolver: Resolver): Part {
   switch (piece.kind) {
     case "text":
       return { kind: "literal", value: piece.text, splits: false };

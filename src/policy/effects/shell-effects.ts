@@ -1,6 +1,6 @@
 /** Effects of the shell's own constructs: compound commands and redirects. */
 import { isBoxed } from "../paths/path-place.ts";
-import { type Arg, type Found, isGuess, type Use } from "../programs/program-model.ts";
+import { type Arg, type FoundEffect, isGuess, type Use } from "../programs/program-model.ts";
 import type { Compound, Node, Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
 import type { Walk } from "./call-effects.ts";
 import type { Effect } from "./effect.ts";
@@ -226,7 +226,7 @@ const DIRECTIONS: Readonly<
 const isDescriptor = (operator: RedirectOperator, { kind, value }: Arg): boolean =>
   (operator === ">&" || operator === "<&") && kind === "literal" && /^\d*-?$/.test(value);
 
-function filesOf(arg: Arg, operator: keyof typeof DIRECTIONS, { folders }: Scope): readonly Found[] {
+function filesOf(arg: Arg, operator: keyof typeof DIRECTIONS, { folders }: Scope): readonly FoundEffect[] {
   const [reads, writes] = DIRECTIONS[operator];
   return folders.flatMap((folder) => {
     const path = placeOf(arg, folder);

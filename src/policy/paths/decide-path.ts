@@ -12,11 +12,11 @@ import { resolvePath, specialKind } from "./normal-path.ts";
 import { type Around, mayFit, surelyFits } from "./path-pattern.ts";
 import {
   isOwnedTemp,
-  type Op,
+  type PathAccess,
   type PlaceKind,
   type PlaceOf,
   placeOf,
-  type Surroundings,
+  type PathBase,
 } from "./path-place.ts";
 
 /**
@@ -25,7 +25,7 @@ import {
  */
 export type LinkFacts = (path: string) => string | null;
 
-export interface PathContext extends Surroundings {
+export interface PathContext extends PathBase {
   readonly mode: Mode;
   readonly links?: LinkFacts;
   /** Rules of the user and of a trusted project. */
@@ -38,7 +38,7 @@ interface PathDecision extends Decision {
 }
 
 /** Decides for file tools. Their mode is the consent to writes in the workspace. */
-export function decidePath(path: string, op: Op, context: PathContext): PathDecision {
+export function decidePath(path: string, op: PathAccess, context: PathContext): PathDecision {
   const unreadable = whyUnreadable(path);
   if (unreadable !== undefined)
     return { decision: "deny", contained: false, rules: rulesOf([unreadable], path), path };
@@ -61,7 +61,7 @@ export function decidePath(path: string, op: Op, context: PathContext): PathDeci
 const TOOL_PLACES: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
 
 /** Decides as `decidePath` does, for the file tools of an agent, which may also do nothing outside of the workspace. */
-export function decideToolPath(path: string, op: Op, context: PathContext): PathDecision {
+export function decideToolPath(path: string, op: PathAccess, context: PathContext): PathDecision {
   const decision = decidePath(path, op, context);
   const isOwn = (): boolean => {
     const places = readingsOf(path, op, context).map(({ place }) => place);
@@ -102,7 +102,7 @@ interface KindRow {
   /** In any mode but read-only, where only harmless devices are written without asking. */
   readonly write: Verdict;
   /** Operations that stay inside the workspace and temporary files, without network. */
-  readonly contained: readonly Op[];
+  readonly contained: readonly PathAccess[];
 }
 
 const KINDS: Readonly<Record<PlaceKind, KindRow>> = {
@@ -120,17 +120,22 @@ const KINDS: Readonly<Record<PlaceKind, KindRow>> = {
   unknown: row("path.unknown", "where this path leads is known only at run time", "ask ask", []),
 };
 
-function row(id: string, is: string, verdicts: `${Verdict} ${Verdict}`, contained: readonly Op[]): KindRow {
+function row(
+  id: string,
+  is: string,
+  verdicts: `${Verdict} ${Verdict}`,
+  contained: readonly PathAccess[],
+): KindRow {
   const [read, write] = verdicts.split(" ") as [Verdict, Verdict];
   return { id, is, read, write, contained };
 }
 
 /** A secret that is read ends up in the conversation, which no box can undo. */
-const isContained = ({ kind, secret }: PlaceOf, op: Op): boolean =>
+const isContained = ({ kind, secret }: PlaceOf, op: PathAccess): boolean =>
   KINDS[kind].contained.includes(op) && (op === "write" || secret === null);
 
 /** At least one finding. The mode danger-full-access is ignored here: it changes the decision as a whole. */
-function findingsOf(place: PlaceOf, op: Op, mode: Mode): readonly Finding[] {
+function findingsOf(place: PlaceOf, op: PathAccess, mode: Mode): readonly Finding[] {
   const { id, is, [op]: verdict } = KINDS[place.kind];
   const found: Finding[] = [{ id, reason: is, verdict }];
   const add = (id: string, reason: string | null, verdict: Verdict): void => {
@@ -164,7 +169,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 interface PathRequest {
   readonly path: string;
-  readonly op: Op;
+  readonly op: PathAccess;
   readonly mode: Mode;
   readonly around: Around;
 }
@@ -210,7 +215,7 @@ interface Reading {
 }
 
 /** The path as written, then its real target if that is elsewhere. */
-function readingsOf(path: string, op: Op, context: PathContext): readonly [Reading, ...Reading[]] {
+function readingsOf(path: string, op: PathAccess, context: PathContext): readonly [Reading, ...Reading[]] {
   const { links, ...rest } = context;
   const around = {
     ...rest,
@@ -234,17 +239,17 @@ function readingsOf(path: string, op: Op, context: PathContext): readonly [Readi
 const isOwnHome = (path: string): boolean => path === "~" || path.startsWith("~/");
 
 /** `~name` is only known to the system; it is judged as a folder among the usual homes. */
-const homeOfUser = (path: string, op: Op, around: Surroundings): PlaceOf => ({
+const homeOfUser = (path: string, op: PathAccess, around: PathBase): PlaceOf => ({
   ...placeOf(`/home/${path.slice(1)}`, op, around),
   kind: "unknown",
   path,
 });
 
 /** Resolves the folders, so that link targets are compared with real folders. */
-function withRealFolders(around: Surroundings, links: LinkFacts): Surroundings {
+function withRealFolders(around: PathBase, links: LinkFacts): PathBase {
   const end = (folder: string): string => resolvePath("/", links(folder) ?? folder);
   return { ...around, workspace: end(around.workspace), home: end(around.home) };
 }
 
-const absolute = (path: string, { cwd, workspace }: Surroundings): string =>
+const absolute = (path: string, { cwd, workspace }: PathBase): string =>
   path.startsWith("/") ? path : `${cwd ?? workspace}/${path}`;

@@ -15,10 +15,10 @@ import { SECRETS } from "./secret-paths.generated.ts";
 import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
 import { NOT_READABLE, READABLE as ROWS, TEMPORARY } from "./system-paths.generated.ts";
 
-export type Op = "read" | "write";
+export type PathAccess = "read" | "write";
 
 /** All folders are absolute and resolved (`resolvePath("/", …)`). */
-export interface Surroundings {
+export interface PathBase {
   readonly workspace: string;
   /** Base of relative paths; the workspace by default. */
   readonly cwd?: string;
@@ -42,11 +42,11 @@ export interface PlaceOf {
   readonly ignored: boolean;
 }
 
-export const placeOf = (path: string, op: Op, around: Surroundings): PlaceOf =>
+export const placeOf = (path: string, op: PathAccess, around: PathBase): PlaceOf =>
   placeOfResolved(resolvePath(around.cwd ?? around.workspace, path), op, around);
 
 /** The same for a path that is absolute and resolved. */
-export function placeOfResolved(at: string, op: Op, around: Surroundings): PlaceOf {
+export function placeOfResolved(at: string, op: PathAccess, around: PathBase): PlaceOf {
   const kind = kindOf(at, around);
   const folded = kind === "null-device" ? "/" : foldPath(at);
   const write = op === "write";
@@ -64,7 +64,7 @@ export function placeOfResolved(at: string, op: Op, around: Surroundings): Place
  * Whether a read of the resolved path shows a secret or a hidden file or, if the path may be written too, a write
  * reaches something that the host obeys: the findings of `placeOfResolved` for both operations at once.
  */
-export function isKept(at: string, mayWrite: boolean, around: Surroundings): boolean {
+export function isKept(at: string, mayWrite: boolean, around: PathBase): boolean {
   const kind = kindOf(at, around);
   const folded = kind === "null-device" ? "/" : foldPath(at);
   if (secretOf(kind, folded) !== null || isHidden(at, around)) return true;
@@ -74,13 +74,13 @@ export function isKept(at: string, mayWrite: boolean, around: Surroundings): boo
   );
 }
 
-function isHidden(at: string, { workspace, ignore }: Surroundings): boolean {
+function isHidden(at: string, { workspace, ignore }: PathBase): boolean {
   if (ignore === undefined) return false;
   const lists = [{ folder: workspace, rules: ignore }, ...(ignore.above ?? [])];
   return lists.some(({ folder, rules }) => isInside(folder, at) && isIgnored(rules, below(folder, at)));
 }
 
-function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {
+function kindOf(path: string, { workspace, home }: PathBase): PlaceKind {
   const special = specialKind(path);
   if (special !== undefined) return special === "proc" && isSystem(path) ? "system" : special;
   if (isInside(workspace, path)) return "workspace";
@@ -94,7 +94,7 @@ function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {
  * lies in the home, or below the same first folder as the workspace. What a command does there stays in the box, as
  * with any temporary file.
  */
-export function isOwnedTemp({ kind, path }: PlaceOf, { workspace, home }: Surroundings): boolean {
+export function isOwnedTemp({ kind, path }: PlaceOf, { workspace, home }: PathBase): boolean {
   if (kind !== "temp") return false;
   if (tempFolderOf(home) !== undefined && isInside(home, path)) return true;
   const around = tempFolderOf(workspace);
@@ -138,7 +138,7 @@ const HOMES: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Checks every home folder: in a box the host's user may have any name. */
-function startupAt(folded: string, { home, workspace }: Surroundings): string | null {
+function startupAt(folded: string, { home, workspace }: PathBase): string | null {
   const ownHome = foldPath(home);
   const own = isInside(ownHome, folded) ? startupInHome(below(ownHome, folded)) : null;
   return own ?? startupInHome(belowHome(folded, workspace)) ?? startupOfSystem(below("/", folded));
@@ -170,7 +170,7 @@ const PATTERN_CHARACTER = /[*?[(]/;
  * when it aims at such a name: `.e*`, `*.pem`, `id_*`, `.g?t/x`, but not `*` or `*.json`, which merely could match one.
  * Rules of `.harnessignore` are matched against the pattern as written.
  */
-export function placeOfPattern(pattern: string, op: Op, around: Surroundings): PlaceOf {
+export function placeOfPattern(pattern: string, op: PathAccess, around: PathBase): PlaceOf {
   const at = resolvePath(around.cwd ?? around.workspace, pattern);
   const special = at.search(PATTERN_CHARACTER);
   const literal = placeOf(at, op, around);
@@ -239,7 +239,7 @@ const HOME_AIMS = aims(
   ),
 );
 
-const isHome = (folder: string, { home }: Surroundings): boolean =>
+const isHome = (folder: string, { home }: PathBase): boolean =>
   folder === home || /^\/(?:root|(?:home|Users)\/[^/]*)$/.test(folder);
 
 function aimedAt(names: readonly string[], { dotted, plain }: Aims): string | null {

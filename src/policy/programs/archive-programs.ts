@@ -1,6 +1,6 @@
 import { fixedEffect, given, roleEffects } from "./argument-roles.ts";
-import type { Arg, Found, OptionTable, Reader, Use } from "./program-model.ts";
-import { readArguments, type Reading } from "./read-arguments.ts";
+import type { Arg, FoundEffect, OptionTable, UseReader, Use } from "./program-model.ts";
+import { readArguments, type ArgumentReading } from "./read-arguments.ts";
 
 const LISTING_LETTERS = new Set(["l", "lb", "lt", "la", "v", "vb", "vt", "t", "p"]);
 const EXTRACTING_LETTERS = new Set(["x", "e"]);
@@ -8,7 +8,7 @@ const PLAIN = /^-(?:slt|ba|bd|bb[0-3]|p\w*|t\w+|y|r-?|spd|sccUTF-8|inul|idq|c-)$
 const OUTPUT_FOLDER = /^-o./;
 
 /** 7z and rar: a command word, then options and operands. `@x` reads names from a file. */
-function letterCommands(use: Use): readonly Found[] {
+function letterCommands(use: Use): readonly FoundEffect[] {
   const [command, ...rest] = use.args;
   if (command === undefined) return [];
   if (command.kind !== "literal") return [use.doubt("word.dynamic", command)];
@@ -27,7 +27,7 @@ function letterCommands(use: Use): readonly Found[] {
   ];
 }
 
-function archiveEffects(use: Use, command: string, archive: Arg): readonly Found[] {
+function archiveEffects(use: Use, command: string, archive: Arg): readonly FoundEffect[] {
   const { span } = archive;
   const path = use.place(archive);
   return [
@@ -40,7 +40,7 @@ interface ExtractedFiles {
   readonly names: readonly Arg[];
 }
 
-function memberEffects(use: Use, command: string, { out, names }: ExtractedFiles): readonly Found[] {
+function memberEffects(use: Use, command: string, { out, names }: ExtractedFiles): readonly FoundEffect[] {
   if (LISTING_LETTERS.has(command)) return [];
   if (!EXTRACTING_LETTERS.has(command))
     return names.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }));
@@ -49,7 +49,7 @@ function memberEffects(use: Use, command: string, { out, names }: ExtractedFiles
   const last = names.filter(({ value }) => value.endsWith("/"));
   return [
     { kind: "write", path },
-    ...last.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
+    ...last.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span })),
   ];
 }
 
@@ -57,7 +57,7 @@ const AR_READS = /^-?[tp][OvVPT]*$/;
 const AR_EXTRACTS = /^-?x[ovVPT]*$/;
 
 /** `ar`: letters, then the archive. Any option after them may load a plug-in. */
-function arEffects(use: Use): readonly Found[] {
+function arEffects(use: Use): readonly FoundEffect[] {
   const [letters, archive, ...members] = use.args;
   if (letters === undefined) return [];
   // A script on stdin decides what is written.
@@ -74,14 +74,14 @@ function arEffects(use: Use): readonly Found[] {
   return [
     ...doubts,
     { kind: "write", path, span },
-    ...members.map((arg): Found => ({ kind: "read", path: use.place(arg), span: arg.span })),
+    ...members.map((arg): FoundEffect => ({ kind: "read", path: use.place(arg), span: arg.span })),
   ];
 }
 
 const SHOWS = ["-l", "-v", "-Z", "-p", "-c", "-t"];
 
 /** Extracts files unless an option says otherwise. `-T` changes the archive. */
-function unzipEffects(use: Use): readonly Found[] {
+function unzipEffects(use: Use): readonly FoundEffect[] {
   const [archive] = use.operands;
   if (archive === undefined) return [];
   const { span } = archive;
@@ -91,27 +91,31 @@ function unzipEffects(use: Use): readonly Found[] {
   const target = use.options.findLast(({ name }) => name === "-d");
   return [
     { kind: "read", path, span },
-    ...(given(use, "-T") ? [{ kind: "write", path, span } satisfies Found] : []),
-    ...(target === undefined ? [{ kind: "write", path: use.folder, span: use.span } satisfies Found] : []),
+    ...(given(use, "-T") ? [{ kind: "write", path, span } satisfies FoundEffect] : []),
+    ...(target === undefined
+      ? [{ kind: "write", path: use.folder, span: use.span } satisfies FoundEffect]
+      : []),
   ];
 }
 
 /** Writes the archive from the other arguments; `-m` deletes them afterwards. */
-function zipEffects(use: Use): readonly Found[] {
+function zipEffects(use: Use): readonly FoundEffect[] {
   const [archive, ...files] = use.operands;
   if (archive === undefined) return [];
   const moves = given(use, "-m", "-move");
   const stdout = archive.value === "-";
   return [
-    ...(stdout ? [] : [{ kind: "write", path: use.place(archive), span: archive.span } satisfies Found]),
+    ...(stdout
+      ? []
+      : [{ kind: "write", path: use.place(archive), span: archive.span } satisfies FoundEffect]),
     ...files.flatMap((file) => zippedFileEffects(use, file, moves)),
   ];
 }
 
-function zippedFileEffects(use: Use, file: Arg, moves: boolean): readonly Found[] {
+function zippedFileEffects(use: Use, file: Arg, moves: boolean): readonly FoundEffect[] {
   const { span } = file;
   const path = use.place(file);
-  const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
+  const gone: FoundEffect = { kind: "delete", path, recursive: true, forced: false, span };
   return [{ kind: "read", path, span }, ...(moves ? [gone] : [])];
 }
 
@@ -122,7 +126,7 @@ const EXTRACTS = new Set(["-x", "--extract", "--get"]);
 const MAKES = new Set("-c --create -r --append -u --update -A --catenate --concatenate --delete".split(" "));
 
 /** `tar`, also in its old style: `tar xfC a.tar folder`. */
-function tarEffects(use: Use, table: OptionTable): readonly Found[] {
+function tarEffects(use: Use, table: OptionTable): readonly FoundEffect[] {
   const args = withDashes(use.args);
   if (args === null) return use.args.slice(0, 1).map((arg) => use.doubt("word.dynamic", arg));
   const reading = readArguments(args, table, { strict: false, singleDash: false, abbreviates: true });
@@ -154,11 +158,11 @@ function withDashes(args: readonly Arg[]): readonly Arg[] | null {
 
 interface Parts {
   readonly use: Use;
-  readonly reading: Reading;
+  readonly reading: ArgumentReading;
   readonly names: ReadonlySet<string>;
 }
 
-function tarModeEffects(parts: Parts): readonly Found[] {
+function tarModeEffects(parts: Parts): readonly FoundEffect[] {
   const { names } = parts;
   const mode = [LISTS, EXTRACTS, MAKES].filter((set) => [...names].some((name) => set.has(name)));
   if (mode.length !== 1)
@@ -171,8 +175,8 @@ function tarModeEffects(parts: Parts): readonly Found[] {
 const REMOTE = /^[^/]+:/;
 
 /** The archives; a name with a colon is on another machine. */
-function archives({ use, reading, names }: Parts, kind: "read" | "write"): readonly Found[] {
-  return reading.options.flatMap(({ name, value }): readonly Found[] => {
+function archives({ use, reading, names }: Parts, kind: "read" | "write"): readonly FoundEffect[] {
+  return reading.options.flatMap(({ name, value }): readonly FoundEffect[] => {
     if ((name !== "-f" && name !== "--file") || value === null) return [];
     if (REMOTE.test(value.value) && !names.has("--force-local")) return roleEffects("host", value, use);
     return roleEffects(kind, value, use);
@@ -211,13 +215,13 @@ function within(folder: Arg, arg: Arg): Arg {
   return { kind, value: `${folder.value}/${arg.value}`, span: arg.span, ...user };
 }
 
-function members(parts: Parts): readonly Found[] {
+function members(parts: Parts): readonly FoundEffect[] {
   const { use, names } = parts;
   const removes = names.has("--remove-files");
-  return membersWithFolders(parts).flatMap(([member, folder]): readonly Found[] => {
+  return membersWithFolders(parts).flatMap(([member, folder]): readonly FoundEffect[] => {
     const { span } = member;
     const path = use.place(within(folder, member));
-    const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
+    const gone: FoundEffect = { kind: "delete", path, recursive: true, forced: false, span };
     return [{ kind: "read", path, span }, ...(removes ? [gone] : [])];
   });
 }
@@ -225,7 +229,7 @@ function members(parts: Parts): readonly Found[] {
 /** With these options, members may have names that lead anywhere. */
 const UNSAFE_NAMES = ["-P", "--absolute-names", "--transform", "--xform"];
 
-function extractedEffects(parts: Parts): readonly Found[] {
+function extractedEffects(parts: Parts): readonly FoundEffect[] {
   const { use, reading, names } = parts;
   if (names.has("-O") || names.has("--to-stdout")) return [];
   const last = foldersOf(parts)
@@ -239,8 +243,8 @@ function extractedEffects(parts: Parts): readonly Found[] {
 }
 
 /** A name with a colon is on another machine. */
-const remoteArchives = (use: Use): readonly Found[] =>
-  use.options.flatMap(({ name, value }): readonly Found[] =>
+const remoteArchives = (use: Use): readonly FoundEffect[] =>
+  use.options.flatMap(({ name, value }): readonly FoundEffect[] =>
     ARCHIVE_OPTIONS.has(name) && value?.value.includes(":") === true
       ? [{ kind: "network", hosts: [], span: value.span }]
       : [],
@@ -249,11 +253,11 @@ const remoteArchives = (use: Use): readonly Found[] =>
 const ARCHIVE_OPTIONS: ReadonlySet<string> = new Set(["-F", "-I", "-O", "--file"]);
 
 /** Names come from stdin; only `-t` and `--to-stdout` write none of them. */
-function cpioEffects(use: Use): readonly Found[] {
+function cpioEffects(use: Use): readonly FoundEffect[] {
   return [...remoteArchives(use), ...modeEffects(use)];
 }
 
-function modeEffects(use: Use): readonly Found[] {
+function modeEffects(use: Use): readonly FoundEffect[] {
   if (given(use, "-t", "--list", "--to-stdout")) return [];
   if (given(use, "-i", "--extract"))
     return [{ kind: "write", path: given(use, "--absolute-filenames") ? null : use.folder }];
@@ -262,7 +266,7 @@ function modeEffects(use: Use): readonly Found[] {
   return [
     { kind: "read", path: null },
     ...(passes && target !== undefined
-      ? [{ kind: "write", path: use.place(target), span: target.span } satisfies Found]
+      ? [{ kind: "write", path: use.place(target), span: target.span } satisfies FoundEffect]
       : []),
   ];
 }
@@ -274,7 +278,7 @@ const CHANGES: ReadonlySet<string> = new Set(["-d", "-z", "--decompress", "--unc
 const SUFFIX_OPTIONS = new Set(["-S", "--suffix"]);
 
 /** `.envrc.gz` is decompressed to `.envrc`. */
-function unpackedEffects(use: Use): readonly Found[] {
+function unpackedEffects(use: Use): readonly FoundEffect[] {
   const names = use.options.map(({ name }) => name);
   if (names.some((name) => TO_STDOUT.has(name))) return [];
   const shows = names.findLastIndex((name) => COMPRESS_INFO.has(name));
@@ -283,20 +287,20 @@ function unpackedEffects(use: Use): readonly Found[] {
   // If there are several modes, the last one counts, or the one that the program prefers.
   const replaced = shows === -1 ? [] : use.operands;
   const own = use.options.findLast(({ name }) => SUFFIX_OPTIONS.has(name))?.value?.value ?? "";
-  const bare = use.operands.flatMap((arg): readonly Found[] => {
+  const bare = use.operands.flatMap((arg): readonly FoundEffect[] => {
     const { value, span } = arg;
     const isOwn = own !== "" && value.endsWith(own) && value.length > own.length;
     const name = isOwn ? value.slice(0, -own.length) : value.replace(SUFFIX, "");
     return name === value ? [] : [{ kind: "write", path: use.place({ ...arg, value: name }), span }];
   });
   return [
-    ...replaced.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
+    ...replaced.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span })),
     ...bare,
   ];
 }
 
 /** The readers of this file, by the names that rows use. */
-export const ARCHIVE_READERS: Readonly<Record<string, Reader>> = {
+export const ARCHIVE_READERS: Readonly<Record<string, UseReader>> = {
   tar: tarEffects,
   unzip: unzipEffects,
   zip: zipEffects,

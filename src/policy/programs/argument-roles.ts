@@ -3,20 +3,20 @@ import type { Place } from "../effects/effect.ts";
 import {
   type Arg,
   type Fixed,
-  type Found,
-  type Reader,
+  type FoundEffect,
+  type UseReader,
   type Role,
   UNKNOWN,
   type Use,
 } from "./program-model.ts";
 
-export interface Weight {
+export interface Force {
   readonly forced: boolean;
   readonly recursive: boolean;
 }
 
 /** Without options that force or recurse. */
-export const LIGHT: Weight = { forced: false, recursive: false };
+export const LIGHT: Force = { forced: false, recursive: false };
 
 /** Effects of an argument with this role. `command` takes all following arguments and is handled by the caller. */
 export function roleEffects(
@@ -24,7 +24,7 @@ export function roleEffects(
   arg: Arg,
   use: Use,
   weight = LIGHT,
-): readonly Found[] {
+): readonly FoundEffect[] {
   const { span } = arg;
   switch (role) {
     case "data":
@@ -67,15 +67,15 @@ export function roleEffects(
   }
 }
 
-const NOTHING: readonly Found[] = [];
+const NOTHING: readonly FoundEffect[] = [];
 
-function readEffects(arg: Arg, use: Use): readonly Found[] {
-  const read: Found = { kind: "read", path: use.place(arg), span: arg.span };
+function readEffects(arg: Arg, use: Use): readonly FoundEffect[] {
+  const read: FoundEffect = { kind: "read", path: use.place(arg), span: arg.span };
   return isAddress(arg) ? [read, ...fetched(arg)] : [read];
 }
 
 /** An argument that starts with a dash stands behind `--`; the program that runs may read it as an option again. */
-function checkEffects(arg: Arg, use: Use): readonly Found[] {
+function checkEffects(arg: Arg, use: Use): readonly FoundEffect[] {
   if (isStdio(arg)) return [];
   const { span } = arg;
   const path = use.place(arg);
@@ -88,7 +88,7 @@ function checkEffects(arg: Arg, use: Use): readonly Found[] {
 }
 
 /** An argument that is an address instead of a path. */
-const fetched = (arg: Arg): readonly Found[] =>
+const fetched = (arg: Arg): readonly FoundEffect[] =>
   isAddress(arg) ? [{ kind: "network", hosts: hostsOf(arg), span: arg.span }] : NOTHING;
 
 const isAddress = ({ value }: Arg): boolean => value.includes("://") && SCHEME.test(value);
@@ -96,7 +96,7 @@ const isAddress = ({ value }: Arg): boolean => value.includes("://") && SCHEME.t
 /** A single `-` is stdin or stdout. */
 const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";
 
-export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
+export function fixedEffect(fixed: Fixed, folder: Place, what: string): FoundEffect {
   switch (fixed) {
     case "network":
       return { kind: "network", hosts: [] };
@@ -190,7 +190,7 @@ export function outside(
   isHarmless: (word: string) => boolean,
   fixed: Fixed,
   words = use.args,
-): readonly Found[] {
+): readonly FoundEffect[] {
   if (words.some(({ kind, value }) => kind === "literal" && !isHarmless(value)))
     return [fixedEffect(fixed, use.folder, use.program)];
   return words.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg));
@@ -205,26 +205,30 @@ export const part = (arg: Arg, value: string): Arg => ({ ...arg, value });
 export const valuesOf = ({ options }: Use, ...names: readonly string[]): readonly Arg[] =>
   options.flatMap(({ name, value }) => (value !== null && names.includes(name) ? [value] : []));
 
-export const reading = (file: Arg, use: Use): Found => ({
+export const reading = (file: Arg, use: Use): FoundEffect => ({
   kind: "read",
   path: use.place(file),
   span: file.span,
 });
 
-export const writing = (file: Arg, use: Use): Found => ({
+export const writing = (file: Arg, use: Use): FoundEffect => ({
   kind: "write",
   path: use.place(file),
   span: file.span,
 });
 
-export const networkTo = (arg: Arg): Found => ({ kind: "network", hosts: hostsOf(arg), span: arg.span });
+export const networkTo = (arg: Arg): FoundEffect => ({
+  kind: "network",
+  hosts: hostsOf(arg),
+  span: arg.span,
+});
 
 /** For clients whose operands are hosts: without an operand the host comes from a file or a default. */
-export const reachesAnyway = (use: Use): readonly Found[] =>
+export const reachesAnyway = (use: Use): readonly FoundEffect[] =>
   use.operands.length > 0 ? [] : [{ kind: "network", hosts: [] }];
 
 /** Stdin is read as commands, some of which run on this machine. */
-export const commandsFromStdin = ({ input }: Use): readonly Found[] =>
+export const commandsFromStdin = ({ input }: Use): readonly FoundEffect[] =>
   input === "nothing" ? [] : [{ kind: "code", from: "input", path: null }];
 
 export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
@@ -232,7 +236,7 @@ export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind
 /** Judges the arguments from this position on as those of another program. */
 export const handsOn =
   (to: string, from = 0) =>
-  (use: Use): readonly Found[] => {
+  (use: Use): readonly FoundEffect[] => {
     const words = use.operands.slice(from);
     const [first] = words;
     if (first === undefined) return [];
@@ -240,10 +244,10 @@ export const handsOn =
   };
 
 /** Writes the operands or, if there are none, everything below the folder. */
-export const writesGiven = (use: Use): readonly Found[] =>
+export const writesGiven = (use: Use): readonly FoundEffect[] =>
   use.operands.length === 0
     ? [{ kind: "write", path: use.folder }]
-    : use.operands.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
+    : use.operands.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
 /** Options, of whatever program, that say where a build puts its result. */
 const RESULT =
@@ -263,11 +267,11 @@ const resultsOf = ({ args }: Use, names: RegExp): readonly Arg[] =>
   });
 
 /** Writes to the values of options with these names, which say where a result goes. */
-export const writesTo = (use: Use, names: RegExp = RESULT): readonly Found[] =>
+export const writesTo = (use: Use, names: RegExp = RESULT): readonly FoundEffect[] =>
   resultsOf(use, names).map((file) => ({ kind: "write", path: use.place(file), span: file.span }));
 
 /** Arguments with a path outside of the folder may name code there. */
-export const codeElsewhere = (use: Use): readonly Found[] => {
+export const codeElsewhere = (use: Use): readonly FoundEffect[] => {
   const results = new Set(resultsOf(use, RESULT).map(({ span }) => span));
   return use.args.flatMap((arg) => {
     if (results.has(arg.span)) return [];
@@ -278,7 +282,7 @@ export const codeElsewhere = (use: Use): readonly Found[] => {
 };
 
 /** A program from stdin. */
-export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
+export function inputEffects({ input }: Pick<Use, "input">): readonly FoundEffect[] {
   const from = input === "network" ? "fetched" : "input";
   const code = { kind: "code", from, path: null } as const;
   if (input === "project") return [{ ...code, followed: true }];
@@ -291,7 +295,7 @@ const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/pr
 export const isStdin = ({ kind, value }: Arg): boolean => kind === "literal" && STDIN.has(value);
 
 /** A file of code, or one that a substitution makes. */
-export function fileEffects(file: Arg, use: Use): Found {
+export function fileEffects(file: Arg, use: Use): FoundEffect {
   const [input] = isStdin(file) ? inputEffects(use) : [];
   if (input !== undefined) return { ...input, span: file.span };
   const from = file.feed === "network" ? "fetched" : file.feed === undefined ? "project" : "input";
@@ -299,7 +303,7 @@ export function fileEffects(file: Arg, use: Use): Found {
 }
 
 /** A program on the command line. */
-export const inlineEffects = (text: Arg): Found => ({
+export const inlineEffects = (text: Arg): FoundEffect => ({
   kind: "code",
   from: text.feed === "network" ? "fetched" : "inline",
   path: null,
@@ -308,7 +312,7 @@ export const inlineEffects = (text: Arg): Found => ({
 });
 
 /** An interpreter with a file; without one it runs stdin. */
-export const programEffects = (file: Arg | undefined, use: Use): readonly Found[] =>
+export const programEffects = (file: Arg | undefined, use: Use): readonly FoundEffect[] =>
   file === undefined || file.value === "-" ? inputEffects(use) : [fileEffects(file, use)];
 
 /**
@@ -317,7 +321,7 @@ export const programEffects = (file: Arg | undefined, use: Use): readonly Found[
  * some parsers take the value `x`, others `=x`. `-tc x` may be `-t` and `-c x` although `-t` takes a value (yargs,
  * minimist, commander). `@file` may stand for arguments in a file.
  */
-export const ARGUMENT_READERS: Readonly<Record<string, Reader>> = {
+export const ARGUMENT_READERS: Readonly<Record<string, UseReader>> = {
   "values are no options": (use) => ambiguities(use, false, false),
   "values are no options, letters are split": (use) => ambiguities(use, true, false),
   "values are no options, @file holds arguments": (use) => ambiguities(use, false, true),
@@ -339,8 +343,8 @@ export const ARGUMENT_READERS: Readonly<Record<string, Reader>> = {
   "commands on stdin": commandsFromStdin,
 };
 
-function ambiguities(use: Use, splitsLetters: boolean, readsArguments: boolean): readonly Found[] {
-  const found: Found[] = [];
+function ambiguities(use: Use, splitsLetters: boolean, readsArguments: boolean): readonly FoundEffect[] {
+  const found: FoundEffect[] = [];
   for (const given of [use.globals, use.options])
     for (const { name, value, span } of given) {
       if (value === null) continue;
@@ -354,7 +358,7 @@ function ambiguities(use: Use, splitsLetters: boolean, readsArguments: boolean):
   return found;
 }
 
-function notAValue(value: Arg, use: Use): readonly Found[] {
+function notAValue(value: Arg, use: Use): readonly FoundEffect[] {
   if (value.value.startsWith(UNKNOWN)) return [use.doubt("word.dynamic", value)];
   return /^-\D/.test(value.value) ? [use.doubt("option.unknown", value)] : [];
 }

@@ -1,4 +1,4 @@
-import type { Arg, Found, Use, Reader } from "./program-model.ts";
+import type { Arg, FoundEffect, Use, UseReader } from "./program-model.ts";
 import { plainEnd, regexEnd } from "./sed-program.ts";
 
 /** A token of an awk program. `glued`: no blank stands between it and the next one. */
@@ -261,7 +261,7 @@ const MAWK_SETTINGS: ReadonlySet<string> = new Set([
   "V",
 ]);
 
-function programEffects(use: Use): readonly Found[] {
+function programEffects(use: Use): readonly FoundEffect[] {
   const { options, operands } = use;
   const optionTexts = options.flatMap(({ name, value }) =>
     TEXTS.has(name) && value !== null ? [value] : [],
@@ -279,7 +279,7 @@ function programEffects(use: Use): readonly Found[] {
   ];
 }
 
-function optionDoubts(use: Use): readonly Found[] {
+function optionDoubts(use: Use): readonly FoundEffect[] {
   return use.options.flatMap(({ name, value }) => {
     if (value === null) return [];
     if (name === "-W" && !MAWK_SETTINGS.has(value.value))
@@ -294,7 +294,7 @@ function optionDoubts(use: Use): readonly Found[] {
 }
 
 /** Several program texts are joined, each on a line of its own. */
-function textEffects(texts: readonly Arg[], use: Use): readonly Found[] {
+function textEffects(texts: readonly Arg[], use: Use): readonly FoundEffect[] {
   const [first] = texts;
   if (first === undefined) return [];
   const open = texts.find(({ kind }) => kind !== "literal");
@@ -305,7 +305,7 @@ function textEffects(texts: readonly Arg[], use: Use): readonly Found[] {
   return deeds.map((deed) => deedEffect(deed, first, use));
 }
 
-function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): Found {
+function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): FoundEffect {
   switch (deed.kind) {
     case "environment":
       return { kind: "read", path: "/proc/self/environ", span };
@@ -318,6 +318,6 @@ function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): Found {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const AWK_READERS: Readonly<Record<string, Reader>> = {
+export const AWK_READERS: Readonly<Record<string, UseReader>> = {
   awk: programEffects,
 };

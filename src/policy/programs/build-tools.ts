@@ -10,7 +10,7 @@ import {
   writesGiven,
   writesTo,
 } from "./argument-roles.ts";
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 /** Options with which nothing is compiled: the compiler only reports about itself or its files. */
 const COMPILER_TELLS =
@@ -21,13 +21,13 @@ const COMPILER_HARMLESS =
   /^(?:-fsyntax-only|-c|-S|-E|-g[0-3]?|-ggdb[0-3]?|-O\w?|-w|-pedantic(?:-errors)?|-ansi|-pthread|-static|-shared|-pipe|-std=[\w+:]+|-W(?![lpa],)[\w+=-]*|-D\w+(?:=[\w.]*)?|-U\w+|-m(?:32|64|arch=[\w.-]+|tune=[\w.-]+)|-f(?:no-)?(?:PIC|pic|PIE|pie|exceptions|rtti|strict-aliasing|permissive|diagnostics-color(?:=\w+)?|color-diagnostics|openmp|stack-protector(?:-\w+)?|omit-frame-pointer|sanitize=[\w,]+|visibility=\w+|max-errors=\d+|concepts|coroutines|common|char8_t|unsigned-char|signed-char|short-enums|inline-functions|fast-math|analyzer|function-sections|data-sections)|-M{1,2}|-nostdlib|-nostdinc)$/;
 
 /** C compilers and similar ones. Of their many options some run or load programs, so only a few are accepted. */
-function compilerEffects(use: Use): readonly Found[] {
+function compilerEffects(use: Use): readonly FoundEffect[] {
   const { args, folder, program } = use;
   const all = (shape: RegExp): boolean =>
     args.every(({ kind, value }) => kind === "literal" && shape.test(value));
   if (args.length > 0 && all(COMPILER_TELLS)) return [];
   const checks = args.some(({ kind, value }) => kind === "literal" && value === "-fsyntax-only");
-  const found: Found[] = checks
+  const found: FoundEffect[] = checks
     ? [fixedEffect("check", folder, program)]
     : [{ kind: "write", path: folder }, fixedEffect("project", folder, program)];
   for (const [at, arg] of args.entries())
@@ -35,9 +35,9 @@ function compilerEffects(use: Use): readonly Found[] {
   return found;
 }
 
-const outputEffects = (arg: Arg, use: Use): readonly Found[] => roleEffects("write", arg, use);
+const outputEffects = (arg: Arg, use: Use): readonly FoundEffect[] => roleEffects("write", arg, use);
 
-function compilerWord(arg: Arg, use: Use): readonly Found[] {
+function compilerWord(arg: Arg, use: Use): readonly FoundEffect[] {
   const { kind, value } = arg;
   if (value === "-o" && kind === "literal") return [];
   if (value.startsWith("-o")) return outputEffects({ ...arg, value: value.slice(2) }, use);
@@ -49,7 +49,7 @@ function compilerWord(arg: Arg, use: Use): readonly Found[] {
 }
 
 /** The doubt about an option. For these ones (library, language), the box settles it. */
-function unknownOption(arg: Arg, use: Use): Found {
+function unknownOption(arg: Arg, use: Use): FoundEffect {
   const doubt = use.doubt("option.unknown", arg);
   return doubt.kind === "unknown" &&
     arg.kind === "literal" &&
@@ -76,7 +76,7 @@ function areChecks({ operands }: Use): boolean {
 }
 
 /** Rules run their commands, and some run already when the rules are read. */
-function makeTargets(use: Use): readonly Found[] {
+function makeTargets(use: Use): readonly FoundEffect[] {
   return [
     fixedEffect(areChecks(use) ? "check" : "project", use.folder, use.program),
     ...use.operands.filter(isUnclear).map((arg) => use.doubt("operand.unknown", arg)),
@@ -92,8 +92,8 @@ const MAVEN_PROPERTY = /^-D([\w.]+)(?:=[\w.*#,$+!-]*)?$/;
 
 const isMavenProperty = (word: string): boolean => MAVEN_PROPERTIES.has(MAVEN_PROPERTY.exec(word)?.[1] ?? "");
 
-function maven(use: Use): readonly Found[] {
-  const found: Found[] = [];
+function maven(use: Use): readonly FoundEffect[] {
+  const found: FoundEffect[] = [];
   const goals: Arg[] = [];
   const { args, folder, program } = use;
   for (let at = 0; at < args.length; at += 1) {
@@ -123,48 +123,48 @@ const isJavaVersion = ({ kind, value }: Arg): boolean =>
   kind === "literal" && /^(?:-{1,2}version|-XshowSettings(?::\w+)?)$/.test(value);
 
 /** Advisories are fetched from the network. */
-function denyEffects(use: Use): readonly Found[] {
+function denyEffects(use: Use): readonly FoundEffect[] {
   const local =
     use.operands.length > 0 && use.operands.every(({ value }) => /^(?:licenses|bans|sources)$/.test(value));
   return local ? [] : [{ kind: "network", hosts: [] }];
 }
 
 /** `name@version` is fetched. */
-const goAddresses = (use: Use): readonly Found[] =>
+const goAddresses = (use: Use): readonly FoundEffect[] =>
   use.operands
     .filter(({ value }) => value.includes("@"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
-function goFormat({ options, folder }: Use): readonly Found[] {
+function goFormat({ options, folder }: Use): readonly FoundEffect[] {
   return options.some(({ name }) => name === "-n") ? [] : [{ kind: "write", path: folder }];
 }
 
 /** `test` alone runs the project's tests; anything else runs other code of it. */
-const testOrProject = ({ operands, folder, program }: Use): readonly Found[] => {
+const testOrProject = ({ operands, folder, program }: Use): readonly FoundEffect[] => {
   const [first, ...more] = operands;
   const tests = more.length === 0 && first?.kind === "literal" && first.value === "test";
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 };
 
 /** Found secrets are verified with the services that they belong to. */
-const secretScan: Reader = ({ options }) =>
+const secretScan: UseReader = ({ options }) =>
   options.some(({ name }) => name === "-n" || name === "--no-verify") ? [] : [{ kind: "network", hosts: [] }];
 
 /** Writes, unless the result is discarded or goes to the screen. */
-function dartFormats(use: Use): readonly Found[] {
+function dartFormats(use: Use): readonly FoundEffect[] {
   const output = use.options.findLast(({ name }) => name === "-o" || name === "--output")?.value?.value;
   const shown = output === "none" || output === "show";
   return shown ? [] : writesGiven(use);
 }
 
-function rakeEffects({ operands, folder, program }: Use): readonly Found[] {
+function rakeEffects({ operands, folder, program }: Use): readonly FoundEffect[] {
   const [first] = operands;
   const tests = first?.kind === "literal" && /^(?:test|spec)$/.test(first.value) && operands.length === 1;
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 }
 
 /** Writes, unless it only checks; `--check` may be given to cargo or to the formatter behind it. */
-function cargoFormats(use: Use): readonly Found[] {
+function cargoFormats(use: Use): readonly FoundEffect[] {
   const words = handsOn("cargo fmt --")(use);
   const checks =
     use.operands.some(({ kind, value }) => kind === "literal" && value === "--check") ||
@@ -201,8 +201,8 @@ const OWN_PACKAGE = /^\.(?:\[[\w,.-]+\])?$/;
 
 const installs =
   (from: keyof typeof PACKAGE_NAMES) =>
-  (use: Use): readonly Found[] => {
-    const found: Found[] = [];
+  (use: Use): readonly FoundEffect[] => {
+    const found: FoundEffect[] = [];
     let plain = true;
     let file = false;
     for (const arg of use.args) {
@@ -214,7 +214,7 @@ const installs =
         found.push(fixedEffect("project", use.folder, use.program));
       else if (!isPlainPackage(from, arg)) plain = false;
     }
-    const install: Found = { kind: "install", what: use.program };
+    const install: FoundEffect = { kind: "install", what: use.program };
     return [plain && !file ? { ...install, from: from satisfies Preset } : install, ...found];
   };
 
@@ -232,7 +232,7 @@ export const PACKAGE_EFFECTS = {
 } as const;
 
 /** With `-p` and `-f` the operands are files. */
-const packageFiles = (use: Use): readonly Found[] =>
+const packageFiles = (use: Use): readonly FoundEffect[] =>
   use.options.some(({ name }) => name === "-p" || name === "-f" || name === "--file")
     ? use.operands.map((arg) => reading(arg, use))
     : [];
@@ -240,13 +240,13 @@ const packageFiles = (use: Use): readonly Found[] =>
 /** An operand of apt may be a package, a package of a release (`bash/stable`) or, in this form, a package file. */
 const PACKAGE_FILE = /^(?:\.{0,2}|~[^/]*)\/|\.(?:u?deb|dsc|changes)$/;
 
-const packageFileNames = (use: Use): readonly Found[] =>
+const packageFileNames = (use: Use): readonly FoundEffect[] =>
   use.operands
     .filter(({ kind, value }) => kind === "dynamic" || PACKAGE_FILE.test(value))
     .map((arg) => reading(arg, use));
 
 /** The readers of this file, by the names that rows use. */
-export const BUILD_READERS: Readonly<Record<string, Reader>> = {
+export const BUILD_READERS: Readonly<Record<string, UseReader>> = {
   gcc: compilerEffects,
   "make targets": makeTargets,
   cmake: (use) => {

@@ -3,12 +3,12 @@ import { foldPath } from "../../core/file-names.ts";
 import type { Place } from "../effects/effect.ts";
 import { secretAt } from "../paths/path-place.ts";
 import { fixedEffect, given } from "./argument-roles.ts";
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 const MODE_LETTERS = "rwxXstugoa";
 
 /** The first operand is a mode, unless an option is one or names a file with that mode. */
-function chmodEffects(use: Use): readonly Found[] {
+function chmodEffects(use: Use): readonly FoundEffect[] {
   const modeGiven = use.options.some(
     ({ name }) => name === "--reference" || MODE_LETTERS.includes(name.slice(1)),
   );
@@ -21,14 +21,14 @@ function chmodEffects(use: Use): readonly Found[] {
 
 const CHATTR_MODE = /^[+=]/;
 
-const chattrEffects = (use: Use): readonly Found[] =>
+const chattrEffects = (use: Use): readonly FoundEffect[] =>
   changedRights(
     use,
     use.operands.filter(({ value }) => !CHATTR_MODE.test(value)),
     given(use, "-R"),
   );
 
-const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): readonly Found[] =>
+const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): readonly FoundEffect[] =>
   files.map((file) => ({ kind: "permissions", path: use.place(file), recursive, span: file.span }));
 
 interface CopyTarget {
@@ -59,7 +59,7 @@ function copyTarget(use: Use): CopyTarget {
 }
 
 /** The target and what may be written into it: names that the host obeys mostly start with a dot. */
-function writtenTargets(use: Use): readonly Found[] {
+function writtenTargets(use: Use): readonly FoundEffect[] {
   const { sources, target, isFolder } = copyTarget(use);
   const inside = sources
     .filter(({ value }) => isFolder || nameOf(value).startsWith("."))
@@ -83,15 +83,15 @@ function below(folder: Arg, name: string, source: Arg): Arg {
   return { kind, value: `${folder.value}/${name}`, span: source.span };
 }
 
-const reads = (use: Use, { sources }: CopyTarget): readonly Found[] =>
+const reads = (use: Use, { sources }: CopyTarget): readonly FoundEffect[] =>
   sources.map((source) => ({ kind: "read", path: use.place(source), span: source.span }));
 
-function copyEffects(use: Use): readonly Found[] {
+function copyEffects(use: Use): readonly FoundEffect[] {
   if (given(use, "-s", "--symbolic-link", "-l", "--link")) return linkEffects(use);
   return readAndWritten(use);
 }
 
-const readAndWritten = (use: Use): readonly Found[] => [
+const readAndWritten = (use: Use): readonly FoundEffect[] => [
   ...reads(use, copyTarget(use)),
   ...writtenTargets(use),
 ];
@@ -101,10 +101,10 @@ const holdsWorkingFolders = (path: Place, { folder, home }: Use): boolean =>
   path !== null && [folder, home].some((inner) => inner !== null && `${inner}/`.startsWith(`${path}/`));
 
 /** A moved file is deleted at its old path and readable at its new one. */
-function moveEffects(use: Use): readonly Found[] {
+function moveEffects(use: Use): readonly FoundEffect[] {
   const forced = given(use, "-f", "--force");
   const all = copyTarget(use);
-  const left = all.sources.map((source): Found => ({
+  const left = all.sources.map((source): FoundEffect => ({
     kind: "delete",
     path: use.place(source),
     recursive: holdsWorkingFolders(use.place(source), use),
@@ -115,7 +115,7 @@ function moveEffects(use: Use): readonly Found[] {
 }
 
 /** A link makes its target accessible under another name, also for writing. */
-function linkEffects(use: Use): readonly Found[] {
+function linkEffects(use: Use): readonly FoundEffect[] {
   const { sources, target, isFolder } = copyTarget(use);
   const symbolic = given(use, "-s", "--symbolic", "--symbolic-link") && !given(use, "-r", "--relative");
   const opened = sources.flatMap((source) => {
@@ -124,17 +124,17 @@ function linkEffects(use: Use): readonly Found[] {
     const beside = below({ ...target, value: `${target.value}/..` }, source.value, source);
     return isFolder ? [below(target, source.value, source)] : [beside, below(target, source.value, source)];
   });
-  const effects = opened.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
+  const effects = opened.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span }));
   return [...effects, ...writtenTargets(use)];
 }
 
-function installEffects(use: Use): readonly Found[] {
+function installEffects(use: Use): readonly FoundEffect[] {
   if (!given(use, "-d", "--directory")) return readAndWritten(use);
   return use.operands.map((folder) => ({ kind: "write", path: use.place(folder), span: folder.span }));
 }
 
 /** Patched files lie below the current folder: patch accepts no other names from the diff. */
-function patchEffects(use: Use): readonly Found[] {
+function patchEffects(use: Use): readonly FoundEffect[] {
   const [file] = use.operands;
   const doubts = use.operands.slice(2).map((arg) => use.doubt("operand.unknown", arg));
   if (given(use, "--dry-run"))
@@ -148,20 +148,22 @@ function patchEffects(use: Use): readonly Found[] {
 const DD_HARMLESS = new Set("bs ibs obs cbs count skip seek iseek oseek conv iflag oflag status".split(" "));
 
 /** Any number of files whose names start like this. */
-function partFiles(use: Use, prefix: Arg | null | undefined, standard: string): readonly Found[] {
+function partFiles(use: Use, prefix: Arg | null | undefined, standard: string): readonly FoundEffect[] {
   const { kind, value, span } = prefix ?? { kind: "literal", value: standard, span: use.span };
   const pattern: Arg = { kind: kind === "dynamic" ? kind : "glob", value: `${value}*`, span };
   return [{ kind: "write", path: use.place(pattern), span }];
 }
 
 /** Operands of the form `name=value`. */
-function ddEffects(use: Use): readonly Found[] {
+function ddEffects(use: Use): readonly FoundEffect[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
     const name = arg.value.slice(0, Math.max(equals, 0));
     const value: Arg = { ...arg, value: arg.value.slice(equals + 1) };
-    if (name === "if") return [{ kind: "read", path: use.place(value), span: arg.span } satisfies Found];
-    if (name === "of") return [{ kind: "write", path: use.place(value), span: arg.span } satisfies Found];
+    if (name === "if")
+      return [{ kind: "read", path: use.place(value), span: arg.span } satisfies FoundEffect];
+    if (name === "of")
+      return [{ kind: "write", path: use.place(value), span: arg.span } satisfies FoundEffect];
     if (arg.loose === true) return [use.doubt("word.dynamic", arg)];
     return DD_HARMLESS.has(name) ? [] : [use.doubt("option.unknown", arg)];
   });
@@ -171,7 +173,7 @@ const TREE_BUNDLE = /^-[^-]/;
 const TREE_INNER_VALUE = /^-[^-]*?[LPIoHT](?!\d*$)./;
 
 /** In a bundle of `tree`, a letter takes the next word, never the rest of its own: `-Lo 2 out` writes `out`. */
-const treeBundles = (use: Use): readonly Found[] =>
+const treeBundles = (use: Use): readonly FoundEffect[] =>
   use.args
     .filter(({ value }) => TREE_BUNDLE.test(value) && TREE_INNER_VALUE.test(value))
     .map((arg) => use.doubt("option.unknown", arg));
@@ -190,7 +192,7 @@ const NUMBER = /^[+-]?\d+$/;
  * `test` and `[`. Their grammar depends on the number of words, so every word that could be an operator is taken for one. A
  * variable's name or a number may contain a subscript, which some shells evaluate.
  */
-function testEffects(use: Use): readonly Found[] {
+function testEffects(use: Use): readonly FoundEffect[] {
   const closes = use.args.at(-1);
   if (use.program !== "[") return use.args.flatMap((_, at) => testedWord(use, use.args, at));
   if (closes?.kind !== "literal" || closes.value !== "]")
@@ -199,7 +201,7 @@ function testEffects(use: Use): readonly Found[] {
   return words.flatMap((_, at) => testedWord(use, words, at));
 }
 
-function testedWord(use: Use, words: readonly Arg[], at: number): readonly Found[] {
+function testedWord(use: Use, words: readonly Arg[], at: number): readonly FoundEffect[] {
   const word = words[at] as Arg;
   if (word.kind === "literal") return testOperator(use, word, [words[at - 1], words[at + 1]]);
   const open = word.value.charAt(0);
@@ -209,7 +211,7 @@ function testedWord(use: Use, words: readonly Arg[], at: number): readonly Found
 
 type Neighbours = readonly [before: Arg | undefined, behind: Arg | undefined];
 
-function testOperator(use: Use, { value }: Arg, [before, behind]: Neighbours): readonly Found[] {
+function testOperator(use: Use, { value }: Arg, [before, behind]: Neighbours): readonly FoundEffect[] {
   const known = [before, behind].filter((arg) => arg !== undefined);
   if (NAME_TESTS.has(value))
     return behind === undefined || isLiteral(behind, NAME) ? [] : [use.doubt("shell.expansion", behind)];
@@ -223,7 +225,7 @@ const isLiteral = ({ kind, value }: Arg, form: RegExp): boolean => kind === "lit
 
 const CONNECTIVES = new Set(["!", "(", ")", "-a", "-o"]);
 
-function testedFile(use: Use, arg: Arg): readonly Found[] {
+function testedFile(use: Use, arg: Arg): readonly FoundEffect[] {
   const { kind, value, span } = arg;
   if (kind === "literal" && (CONNECTIVES.has(value) || FILE_TESTS.has(value) || TEXT_TESTS.has(value)))
     return [];
@@ -253,14 +255,14 @@ const isUnary = (value: string): boolean => FILE_TESTS.has(value) || TEXT_TESTS.
 const PRINTF_COUNTS = /(?:^|[^%])(?:%%)*%[-+ #'*.\dhjlLqtz]*n/;
 
 /** Any operand that is no format sets the clock. */
-function setsDate(use: Use): readonly Found[] {
+function setsDate(use: Use): readonly FoundEffect[] {
   return use.operands
     .filter(({ kind, value }) => kind === "literal" && !value.startsWith("+"))
     .map(({ span }) => ({ kind: "system", what: use.program, span }));
 }
 
 /** `-v name` and `%n` set shell variables, and a name may contain a subscript, which is evaluated. */
-function printfEffects(use: Use): readonly Found[] {
+function printfEffects(use: Use): readonly FoundEffect[] {
   const at = use.args[0]?.value === "--" ? 1 : 0;
   const format = use.args[at];
   if (format === undefined) return [];
@@ -272,7 +274,7 @@ function printfEffects(use: Use): readonly Found[] {
 }
 
 /** bat may start a pager, and its first word may be a command that changes bat's own files. */
-function batEffects(use: Use): readonly Found[] {
+function batEffects(use: Use): readonly FoundEffect[] {
   const [first] = use.operands;
   const paging = use.options.filter(
     ({ name, value }) => name === "--paging" && value?.value !== "never" && value?.value !== "auto",
@@ -286,17 +288,17 @@ function batEffects(use: Use): readonly Found[] {
 }
 
 /** less runs `+command` at its start. */
-const plusCommands = (use: Use): readonly Found[] =>
+const plusCommands = (use: Use): readonly FoundEffect[] =>
   use.operands.filter(({ value }) => value.startsWith("+")).map((arg) => use.doubt("operand.unknown", arg));
 
 /** Only names of pages: a path would be formatted with macros of its own. */
-const pagePaths = (use: Use): readonly Found[] =>
+const pagePaths = (use: Use): readonly FoundEffect[] =>
   use.operands.filter(({ value }) => value.includes("/")).map((arg) => use.doubt("operand.unknown", arg));
 
 const PAGING_OPTION = { kind: "literal", value: "--paging" } as const;
 
 /** The readers of this file, by the names that rows use. */
-export const COREUTILS_READERS: Readonly<Record<string, Reader>> = {
+export const COREUTILS_READERS: Readonly<Record<string, UseReader>> = {
   cp: copyEffects,
   mv: moveEffects,
   ln: linkEffects,

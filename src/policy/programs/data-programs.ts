@@ -1,6 +1,14 @@
 /** Programs that query data: databases, tables, calculators, jq and yq. */
 import { given, networkTo, part, roleEffects, valuesOf } from "./argument-roles.ts";
-import { type Arg, type Found, isGuess, type Reader, type Role, UNKNOWN, type Use } from "./program-model.ts";
+import {
+  type Arg,
+  type FoundEffect,
+  isGuess,
+  type UseReader,
+  type Role,
+  UNKNOWN,
+  type Use,
+} from "./program-model.ts";
 import { escapes } from "./shell-programs.ts";
 
 const SQLITE_FLAGS =
@@ -49,13 +57,13 @@ function isTameSqlInput(input: Use["input"]): boolean {
   return input.rough !== true && isTameSql({ kind: "literal", value: input.text });
 }
 
-function databaseFile(base: Arg | undefined, use: Use): readonly Found[] {
+function databaseFile(base: Arg | undefined, use: Use): readonly FoundEffect[] {
   if (base === undefined || (base.kind === "literal" && /^(?::memory:)?$/.test(base.value))) return [];
   return [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
 }
 
 /** Some commands of sqlite3 run any program, so it always asks; it counts as inside if none of them is used. */
-function sqlite(use: Use): readonly Found[] {
+function sqlite(use: Use): readonly FoundEffect[] {
   const { operands, tame } = sqliteArguments(use.args);
   const [base, ...statements] = operands;
   const inside = tame && (statements.length > 0 ? statements.every(isTameSql) : isTameSqlInput(use.input));
@@ -74,7 +82,7 @@ const MILLER_VERBS =
   /^(?:cat|head|tail|tac|cut|sort|uniq|count|count-distinct|count-similar|top|label|rename|reorder|regularize|unsparsify|nothing|stats1|stats2|step|merge-fields|nest|fill-down|fill-empty|sec2gmt|group-by|group-like|having-fields|histogram|json-parse|json-stringify|flatten|unflatten|altkv|bar|decimate|sparsify|summary|template|seqgen|grep)$/;
 
 /** Verbs follow the options, joined by `then`; the words after those of the last verb are files. */
-function mlrEffects(use: Use): readonly Found[] {
+function mlrEffects(use: Use): readonly FoundEffect[] {
   const { args } = use;
   let at = 0;
   for (; at < args.length && args[at]?.value.startsWith("-") === true; at += 1) {
@@ -96,23 +104,23 @@ function mlrEffects(use: Use): readonly Found[] {
 const FETCHED_ADDRESS = /^(?:https?|ftp):/i;
 
 /** An argument that is an address is fetched. */
-function addressEffects(use: Use): readonly Found[] {
+function addressEffects(use: Use): readonly FoundEffect[] {
   return [...namedAddresses(use), ...includedSchemas(use)];
 }
 
 const SCHEMA_OPTIONS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
 
 /** A schema may include others by address. */
-const includedSchemas = ({ options }: Use): readonly Found[] =>
+const includedSchemas = ({ options }: Use): readonly FoundEffect[] =>
   options.some(({ name }) => name === "-nonet")
     ? []
     : options
         .filter(({ name }) => SCHEMA_OPTIONS.has(name))
         .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
-function namedAddresses(use: Use): readonly Found[] {
+function namedAddresses(use: Use): readonly FoundEffect[] {
   const words: readonly Arg[] = [...use.operands, ...use.options.flatMap(({ value }) => value ?? [])];
-  return words.flatMap((arg): readonly Found[] => {
+  return words.flatMap((arg): readonly FoundEffect[] => {
     const [address] = FETCHED_ADDRESS.exec(arg.value) ?? [];
     if (address === undefined) return [];
     const host = arg.value.slice(address.length).split("/")[2];
@@ -121,17 +129,23 @@ function namedAddresses(use: Use): readonly Found[] {
 }
 
 /** Everything after the file is a program in JavaScript. */
-function fxEffects(use: Use): readonly Found[] {
+function fxEffects(use: Use): readonly FoundEffect[] {
   return use.operands
     .slice(1)
-    .map((text): Found => ({ kind: "code", from: "inline", path: null, text: text.value, span: text.span }));
+    .map((text): FoundEffect => ({
+      kind: "code",
+      from: "inline",
+      path: null,
+      text: text.value,
+      span: text.span,
+    }));
 }
 
 /** `!` runs a command unless it compares; `?` runs a line of stdin; a number can become a character. */
 const RUNS_IN_DC = /!(?![<>=])|[?a]/;
 
 /** Programs of dc from options, files or stdin. */
-function dcEffects(use: Use): readonly Found[] {
+function dcEffects(use: Use): readonly FoundEffect[] {
   const expressions = valuesOf(use, "-e", "--expression");
   const anyExpression = given(use, "-e", "--expression");
   const files = given(use, "-f", "--file") || use.operands.length > 0;
@@ -150,14 +164,14 @@ function dcEffects(use: Use): readonly Found[] {
 
 const itself = ({ program, span }: Use): Arg => ({ kind: "literal", value: program, span });
 
-const fromInput = ({ input }: Use): Found => ({
+const fromInput = ({ input }: Use): FoundEffect => ({
   kind: "code",
   from: input === "network" ? "fetched" : "input",
   path: null,
 });
 
 /** A template that is filled with environment variables. */
-const fillsFromEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
+const fillsFromEnvironment = (): readonly FoundEffect[] => [{ kind: "read", path: "/proc/self/environ" }];
 const HOST_OF_CONNECTION = /(?:^|\s)host(?:addr)?\s*=\s*'?([^\s',]+)'?(?=\s|$)/;
 /** Settings that name another server, or a file that does. */
 const NAMES_SERVER = /\b(?:host(?:addr)?|service(?:file)?)\s*=/;
@@ -165,7 +179,7 @@ const HOSTS_OF_CONNECTION = /\bhost(?:addr)?\s*=/g;
 const OWN_SERVER = ["localhost"];
 
 /** The server that an address or a connection string names; an empty list where the text leaves it open. */
-function namedServers(text: Arg): readonly Found[] {
+function namedServers(text: Arg): readonly FoundEffect[] {
   const { value } = text;
   if (text.kind !== "literal") return [{ kind: "network", hosts: [], span: text.span }];
   const [address = "", query = ""] = value.split("?", 2);
@@ -178,7 +192,7 @@ function namedServers(text: Arg): readonly Found[] {
 }
 
 /** The host that a database client asks: from an option or an address, otherwise its own machine. */
-function databaseServer(use: Use): readonly Found[] {
+function databaseServer(use: Use): readonly FoundEffect[] {
   if (given(use, "--login-path", "--defaults-file", "--defaults-extra-file"))
     return [{ kind: "network", hosts: [] }];
   const named = given(use, "-h", "--host") || (use.program.includes("cli") && given(use, "-u"));
@@ -212,7 +226,7 @@ const JQ_ENVIRONMENT: ReadonlySet<string> = new Set(["env", "$ENV", "strenv", "e
 const JQ_LOADING = /^(?:import|include|modulemeta|get_search_list|load\w*|strload|system|eval)$/;
 
 /** What a filter accesses beyond its input. */
-function filterEffects(filter: Arg, use: Use): readonly Found[] {
+function filterEffects(filter: Arg, use: Use): readonly FoundEffect[] {
   if (filter.kind === "dynamic") return [use.doubt("word.dynamic", filter)];
   const names = filter.kind === "literal" ? filterNames(filter.value) : null;
   if (names === null || names.some((name) => JQ_LOADING.test(name)))
@@ -222,12 +236,12 @@ function filterEffects(filter: Arg, use: Use): readonly Found[] {
     : [];
 }
 
-function jqEffects(use: Use): readonly Found[] {
+function jqEffects(use: Use): readonly FoundEffect[] {
   return new JqReader(use).read();
 }
 
 class JqReader {
-  private readonly found: Found[] = [];
+  private readonly found: FoundEffect[] = [];
   private readonly use: Use;
   private at = 0;
   private filterSeen = false;
@@ -238,7 +252,7 @@ class JqReader {
     this.use = use;
   }
 
-  read(): readonly Found[] {
+  read(): readonly FoundEffect[] {
     const { args } = this.use;
     // Any of these words may be the filter's file, so all of them are read.
     this.filterSeen = args.some(({ value }) => JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value));
@@ -409,7 +423,7 @@ const EXPRESSION = /^(?!\/|~|\.\.)[^]*[|()[\]{}"'=*]/;
  * Two programs are called yq; only what is harmless in both is accepted. The first operand may be a file or an
  * expression.
  */
-function yqEffects(use: Use): readonly Found[] {
+function yqEffects(use: Use): readonly FoundEffect[] {
   const operands = YQ_VERBS.has(use.operands[0]?.value ?? "") ? use.operands.slice(1) : use.operands;
   const given = use.options.flatMap(({ name, value }) =>
     name === "--expression" && value !== null ? [value] : [],
@@ -425,7 +439,7 @@ function yqEffects(use: Use): readonly Found[] {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const DATA_READERS: Readonly<Record<string, Reader>> = {
+export const DATA_READERS: Readonly<Record<string, UseReader>> = {
   "database server": databaseServer,
   dc: dcEffects,
   envsubst: fillsFromEnvironment,

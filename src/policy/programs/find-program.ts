@@ -1,12 +1,12 @@
 import { roleEffects } from "./argument-roles.ts";
-import { type Arg, type Found, isGuess, UNKNOWN, type Use, type Reader } from "./program-model.ts";
+import { type Arg, type FoundEffect, isGuess, UNKNOWN, type Use, type UseReader } from "./program-model.ts";
 import { filled, mostOf } from "./search-programs.ts";
 
 const MARK: readonly string[] = ["{}"];
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
 
 class FindReader {
-  private readonly found: Found[] = [];
+  private readonly found: FoundEffect[] = [];
   private readonly starts: Arg[] = [];
   private readonly narrowing = new Narrowing();
   private readonly use: Use;
@@ -16,7 +16,7 @@ class FindReader {
     this.use = use;
   }
 
-  read(): readonly Found[] {
+  read(): readonly FoundEffect[] {
     this.options();
     this.paths();
     while (this.at < this.use.args.length) this.predicate(this.next());
@@ -168,7 +168,7 @@ class FindReader {
     return value === ";" || (value === "+" && this.at > from && args[this.at - 1]?.value === "{}");
   }
 
-  private command(words: readonly Arg[], inItsFolder: boolean): readonly Found[] {
+  private command(words: readonly Arg[], inItsFolder: boolean): readonly FoundEffect[] {
     if (!inItsFolder) {
       const [finds, doubts] = mostOf(
         this.starts.flatMap((start) => this.below(start)),
@@ -183,7 +183,7 @@ class FindReader {
   }
 
   /** If the expression excludes nothing, found files are deleted at every depth. */
-  private widened(found: readonly Found[], finds: readonly Arg[]): readonly Found[] {
+  private widened(found: readonly FoundEffect[], finds: readonly Arg[]): readonly FoundEffect[] {
     if (this.narrowing.remaining !== null) return found;
     const all = new Set(finds.map((find) => this.use.place(find)));
     return found.map((each) =>
@@ -336,6 +336,6 @@ const NARROWING =
 /** Tests by name: they keep the names that match their pattern. */
 const NAMING = words("-name -iname -path -ipath -wholename -iwholename -regex -iregex");
 /** The readers of this file, by the names that rows use. */
-export const FIND_READERS: Readonly<Record<string, Reader>> = {
+export const FIND_READERS: Readonly<Record<string, UseReader>> = {
   find: (use) => new FindReader(use).read(),
 };

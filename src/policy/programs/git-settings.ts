@@ -1,6 +1,6 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { given } from "./argument-roles.ts";
-import type { Arg, Found, GivenOption, Use, Reader } from "./program-model.ts";
+import type { Arg, FoundEffect, GivenOption, Use, UseReader } from "./program-model.ts";
 const WRITES = new Set(
   "--replace-all --add --unset --unset-all --rename-section --remove-section".split(" "),
 );
@@ -39,7 +39,7 @@ function isObeyed(key: string): boolean {
   return OBEYED_SECTIONS.has(section) || OBEYED.has(patternOf(folded, section));
 }
 
-function configEffects(use: Use): readonly Found[] {
+function configEffects(use: Use): readonly FoundEffect[] {
   const unclear = use.args
     .filter(({ kind }) => kind !== "literal")
     .map((arg) => use.doubt("word.dynamic", arg));
@@ -54,7 +54,7 @@ function isReading({ options, operands: [first, second] }: Use): boolean {
   return second === undefined && !CHANGING.has(first?.value ?? "");
 }
 
-function readSettings(use: Use): readonly Found[] {
+function readSettings(use: Use): readonly FoundEffect[] {
   const file = fileGiven(use);
   const blobs = use.options.flatMap(({ name, value }) =>
     name === "--blob" && value !== null ? [value] : [],
@@ -67,7 +67,7 @@ function readSettings(use: Use): readonly Found[] {
   ];
 }
 
-function writtenSetting(use: Use): readonly Found[] {
+function writtenSetting(use: Use): readonly FoundEffect[] {
   const [first, second] = use.operands;
   const key = CHANGING.has(first?.value ?? "") ? second : first;
   const file = fileGiven(use);
@@ -88,10 +88,10 @@ function fileOf({ options, home, folder }: Use): string | null {
 }
 
 /** Files whose content the operands may show: paths, `revision:path`, and revisions (which are then no files). */
-export const shownFiles = (use: Use): readonly Found[] => readsOf(use.operands, use);
+export const shownFiles = (use: Use): readonly FoundEffect[] => readsOf(use.operands, use);
 
 /** `log` shows content only with a patch. */
-export const loggedFiles = (use: Use): readonly Found[] =>
+export const loggedFiles = (use: Use): readonly FoundEffect[] =>
   use.options.some(({ name }) => PATCHES.has(name)) ? [...shownFiles(use), ...tracedFiles(use)] : [];
 
 const PATCHES = new Set(
@@ -100,7 +100,7 @@ const PATCHES = new Set(
 );
 
 /** `-L 1,20:file`, `-L :function:file`. */
-const tracedFiles = (use: Use): readonly Found[] =>
+const tracedFiles = (use: Use): readonly FoundEffect[] =>
   use.options.flatMap(({ name, value }: GivenOption) => {
     if (name !== "-L" || value === null) return [];
     const path = value.value.slice(value.value.lastIndexOf(":") + 1);
@@ -108,11 +108,11 @@ const tracedFiles = (use: Use): readonly Found[] =>
   });
 
 /** `grep`: the first operand is the pattern, unless an option gave it. */
-function searchedFiles(use: Use): readonly Found[] {
+function searchedFiles(use: Use): readonly FoundEffect[] {
   return readsOf(use.operands.slice(given(use, "-e", "-f") ? 0 : 1), use);
 }
 
-function readsOf(operands: readonly Arg[], use: Use): readonly Found[] {
+function readsOf(operands: readonly Arg[], use: Use): readonly FoundEffect[] {
   return operands.flatMap((arg) => {
     const path = pathIn(arg.value);
     return path === null
@@ -166,7 +166,7 @@ export function isHarmless(setting: string): boolean {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const GIT_SETTINGS_READERS: Readonly<Record<string, Reader>> = {
+export const GIT_SETTINGS_READERS: Readonly<Record<string, UseReader>> = {
   "git files": shownFiles,
   "git files of a log": loggedFiles,
   "git grep": searchedFiles,

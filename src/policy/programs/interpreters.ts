@@ -9,7 +9,7 @@ import {
   roleEffects,
   word,
 } from "./argument-roles.ts";
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 const PYTHON_FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
 /** Options of the interpreter that neither write nor load anything. */
@@ -17,8 +17,8 @@ const PYTHON_SETTINGS =
   /^(?:dev|utf8(?:=[01])?|importtime|faulthandler|tracemalloc(?:=\d+)?|no_debug_ranges|frozen_modules(?:=\w+)?|int_max_str_digits=\d+|showrefcount|perf|gil=[01])$/;
 
 /** Python's options end at the program: a file, `-c text`, `-m module`, or stdin. */
-function python(use: Use): readonly Found[] {
-  const found: Found[] = [];
+function python(use: Use): readonly FoundEffect[] {
+  const found: FoundEffect[] = [];
   const { args } = use;
   for (let at = 0; at < args.length;) {
     const arg = args[at] as Arg;
@@ -50,7 +50,7 @@ function pythonOptionWords({ kind, value }: Arg, next: Arg | undefined): 0 | 1 |
   return attached === "" ? 2 : 1;
 }
 
-function pythonProgram(first: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
+function pythonProgram(first: Arg, rest: readonly Arg[], use: Use): readonly FoundEffect[] {
   if (first.value === "--") return programEffects(rest[0], use);
   const [, letter, attached = ""] = PYTHON_LAST.exec(first.value) ?? [];
   if (letter === undefined) return programEffects(first, use);
@@ -60,7 +60,7 @@ function pythonProgram(first: Arg, rest: readonly Arg[], use: Use): readonly Fou
 }
 
 /** Even a standard module may import a file of the same name from the current folder. */
-function pythonModule(module: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
+function pythonModule(module: Arg, rest: readonly Arg[], use: Use): readonly FoundEffect[] {
   const settings = fixedEffect("settings", use.folder, use.program);
   const known = module.kind === "literal" ? PYTHON_MODULES.get(module.value) : undefined;
   if (known !== undefined) return [settings, ...use.command([word(known, module), ...rest])];
@@ -121,7 +121,7 @@ const PYTHON_MODULES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** `--cov-report=html:folder` names its target. */
-function coverageReports(use: Use): readonly Found[] {
+function coverageReports(use: Use): readonly FoundEffect[] {
   return use.options.flatMap(({ name, value }) => {
     const cut = value?.value.indexOf(":") ?? -1;
     if (name !== "--cov-report" || value === null || cut === -1) return [];
@@ -131,11 +131,11 @@ function coverageReports(use: Use): readonly Found[] {
 }
 
 /** With an operand, the program writes the new version into the project. */
-const changesVersion: Reader = ({ operands, folder }) =>
+const changesVersion: UseReader = ({ operands, folder }) =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder }];
 
 /** A program as text of an option, as a file, or from stdin. */
-export function runner(inline: readonly string[]): (use: Use) => readonly Found[] {
+export function runner(inline: readonly string[]): (use: Use) => readonly FoundEffect[] {
   return (use) => {
     const texts = use.options.filter(({ name }) => inline.includes(name));
     if (texts.length > 0) return texts.map(({ value }) => inlineEffects(value ?? wholeCommand(use)));
@@ -147,11 +147,11 @@ export function runner(inline: readonly string[]): (use: Use) => readonly Found[
 const wholeCommand = ({ program, span }: Use): Arg => ({ kind: "dynamic", value: program, span });
 
 /** `-i` changes the given files. */
-function perl(use: Use): readonly Found[] {
+function perl(use: Use): readonly FoundEffect[] {
   const texts = use.options.filter(({ name }) => name === "-e" || name === "-E");
   const inPlace = use.options.some(({ name }) => name === "-i");
   if (texts.length === 0) return runner([])(use);
-  const files = use.operands.map((arg): Found => ({
+  const files = use.operands.map((arg): FoundEffect => ({
     kind: inPlace ? "write" : "read",
     path: use.place(arg),
     span: arg.span,
@@ -165,16 +165,20 @@ const onlyParses = ({ options, operands }: Use): boolean =>
   options.some(({ name }) => name === "-c") &&
   !options.some(({ name }) => name === "-e" || name === "-i");
 
-const parsedOnly = (file: Arg, use: Use): readonly Found[] => roleEffects("check", file, use);
+const parsedOnly = (file: Arg, use: Use): readonly FoundEffect[] => roleEffects("check", file, use);
 
 /** With `-i` the output of the program replaces the files. */
-function ruby(use: Use): readonly Found[] {
+function ruby(use: Use): readonly FoundEffect[] {
   if (onlyParses(use)) return use.operands.flatMap((file) => parsedOnly(file, use));
   const files = use.options.some(({ name }) => name === "-e") ? use.operands : use.operands.slice(1);
   const inPlace = use.options.some(({ name }) => name === "-i");
   return [
     ...runner(["-e"])(use),
-    ...(inPlace ? files : []).map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
+    ...(inPlace ? files : []).map((arg): FoundEffect => ({
+      kind: "write",
+      path: use.place(arg),
+      span: arg.span,
+    })),
   ];
 }
 
@@ -188,37 +192,37 @@ const XDEBUG_DEBUGS = /[=,]debug\b/;
 const XDEBUG_REPORTS = /\b(?:gcstats|profile|trace)\b/;
 
 /** A setting after `-d`: most of them load code, or name programs. */
-function phpSetting(setting: Arg, use: Use): readonly Found[] {
-  const found: Found = use.doubt("option.loads-code", setting);
+function phpSetting(setting: Arg, use: Use): readonly FoundEffect[] {
+  const found: FoundEffect = use.doubt("option.loads-code", setting);
   const { kind, value, span } = setting;
   if (kind !== "literal" || found.kind !== "unknown") return [found];
   const isMode = XDEBUG_MODES.test(value);
-  const doubt: Found = PHP_HARMLESS_SETTINGS.test(value) || isMode ? { ...found, inside: true } : found;
-  const effects: Found[] = [doubt];
+  const doubt: FoundEffect = PHP_HARMLESS_SETTINGS.test(value) || isMode ? { ...found, inside: true } : found;
+  const effects: FoundEffect[] = [doubt];
   if (isMode && XDEBUG_DEBUGS.test(value)) effects.push({ kind: "network", hosts: [], span });
   if (isMode && XDEBUG_REPORTS.test(value)) effects.push({ kind: "write", path: "/tmp", span });
   return effects;
 }
 
 /** With `-S` php is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
-function php(use: Use): readonly Found[] {
+function php(use: Use): readonly FoundEffect[] {
   const settings = use.options.flatMap(({ name, value }) =>
     name === "-d" && value !== null ? phpSetting(value, use) : [],
   );
-  const served = use.options.flatMap(({ name, value }): readonly Found[] =>
+  const served = use.options.flatMap(({ name, value }): readonly FoundEffect[] =>
     name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],
   );
   const checks = use.options.some(({ name }) => name === "-l");
   if (checks && use.operands.length > 0)
     return [...settings, ...use.operands.flatMap((file) => parsedOnly(file, use))];
-  const code: readonly Found[] = [{ kind: "code", from: "project", path: use.folder }];
+  const code: readonly FoundEffect[] = [{ kind: "code", from: "project", path: use.folder }];
   const listens = served.length > 0;
   const ran = listens && use.input !== "network" ? code : runner(["-r", "-B", "-R", "-E"])(use);
   return [...settings, ...served, ...ran];
 }
 
 /** The readers of this file, by the names that rows use. */
-export const INTERPRETER_READERS: Readonly<Record<string, Reader>> = {
+export const INTERPRETER_READERS: Readonly<Record<string, UseReader>> = {
   python: python,
   "program from a file or stdin": runner([]),
   perl: perl,

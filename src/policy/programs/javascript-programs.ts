@@ -9,15 +9,22 @@ import {
   roleEffects,
   word,
 } from "./argument-roles.ts";
-import { type Arg, type Found, type GivenOption, type Reader, UNKNOWN, type Use } from "./program-model.ts";
+import {
+  type Arg,
+  type FoundEffect,
+  type GivenOption,
+  type UseReader,
+  UNKNOWN,
+  type Use,
+} from "./program-model.ts";
 
 const INLINE_OPTIONS: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);
 
-const inlines = (texts: readonly GivenOption[], use: Use): readonly Found[] =>
+const inlines = (texts: readonly GivenOption[], use: Use): readonly FoundEffect[] =>
   texts.map(({ name, value }) => inlineEffects((name === "-pe" ? use.operands[0] : value) ?? word("", use)));
 
 /** `--run` starts a script of the package. */
-const nodeScripts = ({ options, folder, program }: Use): readonly Found[] =>
+const nodeScripts = ({ options, folder, program }: Use): readonly FoundEffect[] =>
   options
     .filter(({ name }) => name === "--run")
     .map(({ value }) =>
@@ -33,11 +40,11 @@ const TEST_WORDS = "npm test --";
 
 const testsHandOn = handsOn(TEST_WORDS);
 
-function node(use: Use): readonly Found[] {
+function node(use: Use): readonly FoundEffect[] {
   return [...reportDestinations(use), ...nodePrograms(use)];
 }
 
-function nodePrograms(use: Use): readonly Found[] {
+function nodePrograms(use: Use): readonly FoundEffect[] {
   const { options, operands, folder, program } = use;
   const has = (...names: readonly string[]): boolean => options.some(({ name }) => names.includes(name));
   const texts = options.filter(({ name }) => INLINE_OPTIONS.has(name));
@@ -57,7 +64,7 @@ function nodePrograms(use: Use): readonly Found[] {
 }
 
 /** Targets of reports: a stream by name, or a file. */
-function reportDestinations(use: Use): readonly Found[] {
+function reportDestinations(use: Use): readonly FoundEffect[] {
   return use.options.flatMap(({ name, value }) =>
     name !== "--test-reporter-destination" ||
     value === null ||
@@ -71,14 +78,14 @@ function reportDestinations(use: Use): readonly Found[] {
 const scriptHandsOn = handsOn(TEST_WORDS, 1);
 
 /** Some of npm's settings are registry tokens. */
-function npmTokens(use: Use): readonly Found[] {
+function npmTokens(use: Use): readonly FoundEffect[] {
   return use.operands
     .filter(({ kind, value }) => kind !== "literal" || /auth|password|token|cert|key|\/\//i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
 }
 
 /** Writes the file, commits and tags. */
-function changesVersion(use: Use): readonly Found[] {
+function changesVersion(use: Use): readonly FoundEffect[] {
   return use.operands.length === 0
     ? []
     : [
@@ -87,14 +94,14 @@ function changesVersion(use: Use): readonly Found[] {
       ];
 }
 
-function changesPackage(use: Use): readonly Found[] {
+function changesPackage(use: Use): readonly FoundEffect[] {
   return [{ kind: "write", path: use.folder }];
 }
 
 const CHECK_PROGRAMS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.programs);
 
 /** A package that is not installed is fetched, unless an option before it forbids that. */
-function runsPackage(use: Use): readonly Found[] {
+function runsPackage(use: Use): readonly FoundEffect[] {
   const [first, second] = use.args;
   if (first?.kind === "literal" && use.installed(first.value)) return runsInstalled(first, use.args, use);
   const stays = use.program === "npx" && first?.kind === "literal" && /^--no(?:-install)?$/.test(first.value);
@@ -106,7 +113,7 @@ function runsPackage(use: Use): readonly Found[] {
 }
 
 /** An installed program is code of the project. If the program is known, its arguments are judged too. */
-function runsInstalled(name: Arg, words: readonly Arg[], use: Use): readonly Found[] {
+function runsInstalled(name: Arg, words: readonly Arg[], use: Use): readonly FoundEffect[] {
   if (!CHECK_PROGRAMS.has(name.value))
     return [fixedEffect("project", use.folder, use.program), ...codeElsewhere(use)];
   return [fixedEffect("check", use.folder, use.program), ...use.command(words)];
@@ -118,7 +125,7 @@ const CHECK_SCRIPTS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.scripts)
  * What `run` and similar commands start: a check of the project, or another script. Without a name they only list
  * scripts.
  */
-function runsScript(use: Use): readonly Found[] {
+function runsScript(use: Use): readonly FoundEffect[] {
   const [script, ...passedOn] = use.operands;
   if (script === undefined) return [fixedEffect("settings", use.folder, use.program)];
   // Arguments for tests are judged; other checks may rewrite what they check, if an argument says so.
@@ -128,27 +135,27 @@ function runsScript(use: Use): readonly Found[] {
 }
 
 /** `yarn build`, without `run`: its arguments may name code elsewhere. */
-function scriptByName(use: Use): readonly Found[] {
+function scriptByName(use: Use): readonly FoundEffect[] {
   const found = runsScript(use);
   return checks(found) ? found : [...found, ...codeElsewhere(use)];
 }
 
-const checks = (found: readonly Found[]): boolean =>
+const checks = (found: readonly FoundEffect[]): boolean =>
   found.some((each) => each.kind === "code" && each.from === "check");
 
 /** A script or, if there is none of that name, any program: `pnpm cat .env`. */
-function scriptOrProgram(use: Use): readonly Found[] {
+function scriptOrProgram(use: Use): readonly FoundEffect[] {
   const found = scriptByName(use);
   const runs = use.operands.length > 0 && !checks(found);
   return runs ? [...found, ...unlessUnknown(use.command(use.operands))] : found;
 }
 
 /** An unknown program counts as the project's own. */
-const unlessUnknown = (found: readonly Found[]): readonly Found[] =>
+const unlessUnknown = (found: readonly FoundEffect[]): readonly FoundEffect[] =>
   found.some((each) => each.kind === "unknown" && each.doubt === "command.unknown") ? [] : found;
 
 /** A program with its arguments, or a line for a shell of its own: `yarn exec 'cat x | sort'`. */
-function anyLine(use: Use): readonly Found[] {
+function anyLine(use: Use): readonly FoundEffect[] {
   const words = use.args[0]?.value === "--" ? use.args.slice(1) : use.args;
   const [first] = words;
   const project = fixedEffect("project", use.folder, use.program);
@@ -158,13 +165,13 @@ function anyLine(use: Use): readonly Found[] {
 }
 
 /** `yarn node …` */
-const nodeOfYarn = (use: Use): readonly Found[] => [
+const nodeOfYarn = (use: Use): readonly FoundEffect[] => [
   fixedEffect("project", use.folder, use.program),
   ...(use.args[0] === undefined ? [] : use.command([word("node", use.args[0]), ...use.args])),
 ];
 
 /** A script or, if there is none of that name, a program of the packages. */
-export function runsProgramOf(programs: readonly string[]): Reader {
+export function runsProgramOf(programs: readonly string[]): UseReader {
   const known = new Set(programs);
   return (use) => {
     const [name] = use.operands;
@@ -174,22 +181,22 @@ export function runsProgramOf(programs: readonly string[]): Reader {
 }
 
 /** `yarn workspace name …`: the rest is a command of yarn again. */
-function yarnInWorkspace(use: Use): readonly Found[] {
+function yarnInWorkspace(use: Use): readonly FoundEffect[] {
   const [workspace, ...rest] = use.operands;
   return workspace === undefined ? [] : use.command([word("yarn", workspace), ...rest]);
 }
 
-function yarnAgain(use: Use): readonly Found[] {
+function yarnAgain(use: Use): readonly FoundEffect[] {
   const [first] = use.operands;
   return first === undefined ? [] : use.command([word("yarn", first), ...use.operands]);
 }
 
 /** `bun lint` is `bun run lint`; any other name may be a file. */
-const scriptOrFile = (use: Use): readonly Found[] =>
+const scriptOrFile = (use: Use): readonly FoundEffect[] =>
   CHECK_SCRIPTS.has(use.args[0]?.value ?? "") ? runsScript(use) : programEffects(use.args[0], use);
 
 /** Without `run` the program watches, but only in a terminal. */
-function mustNotWatch(use: Use): readonly Found[] {
+function mustNotWatch(use: Use): readonly FoundEffect[] {
   const runs = [...use.options, ...use.globals].some(({ name }) => name === "--run");
   return runs ? [] : [fixedEffect("ask", use.folder, "a watch")];
 }
@@ -243,12 +250,12 @@ const TSC_BUILDS = ["build", "b"];
 const TSC_QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
 
 interface TscArguments {
-  readonly found: Found[];
+  readonly found: FoundEffect[];
   readonly on: Map<string, boolean>;
 }
 
 /** The compiler's own option syntax: any letter case, one dash or two, and booleans that take `true` or `false`. */
-function typescript(use: Use): readonly Found[] {
+function typescript(use: Use): readonly FoundEffect[] {
   const result: TscArguments = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
   let at = 0;
   while (at < use.args.length) at += tscArgument(use.args[at] as Arg, use.args[at + 1], { use, result });
@@ -288,7 +295,7 @@ function tscValued(name: string, value: Arg, { use, result }: TscAt): boolean {
 }
 
 /** `@file` contains more arguments. */
-function tscOperand(arg: Arg, use: Use): readonly Found[] {
+function tscOperand(arg: Arg, use: Use): readonly FoundEffect[] {
   if (arg.value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
   const certain = arg.kind === "literal" || (arg.kind === "glob" && /^\w/.test(arg.value));
   const doubts = certain ? [] : [use.doubt("word.dynamic", arg)];
@@ -296,7 +303,7 @@ function tscOperand(arg: Arg, use: Use): readonly Found[] {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const JAVASCRIPT_READERS: Readonly<Record<string, Reader>> = {
+export const JAVASCRIPT_READERS: Readonly<Record<string, UseReader>> = {
   "npm tokens": npmTokens,
   "npm pkg set": changesPackage,
   "npm version": changesVersion,

@@ -10,14 +10,14 @@ import {
   valuesOf,
   writing,
 } from "./argument-roles.ts";
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 /** The last name in the path of an address; null where the server chooses it. */
 const LAST_NAME = /^[^/?#]+\/(?:[^?#]*\/)?([^/?#]+)/;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** Files named after the last name of their addresses, in the folder or the current one. */
-function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly Found[] {
+function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly FoundEffect[] {
   const here: Arg = folder ?? { kind: "literal", value: ".", span: use.span };
   const names = addresses.flatMap((address) => {
     const name =
@@ -30,7 +30,7 @@ function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly 
 }
 
 /** The files that wget writes. With some options, the server chooses their names. */
-function savedByWget(use: Use): readonly Found[] {
+function savedByWget(use: Use): readonly FoundEffect[] {
   if (given(use, "-O", "--output-document", "--spider")) return [];
   const folder = valuesOf(use, "-P", "--directory-prefix").at(-1);
   const chosen = given(use, ...WGET_CHOSEN) || use.operands.length === 0;
@@ -58,7 +58,7 @@ const aria2Folder = (use: Use): ReturnType<typeof valuesOf>[number] | undefined 
   valuesOf(use, "-d", "--dir").at(-1);
 
 /** Effects of curl that its row cannot express. */
-const curlEffects = (use: Use): readonly Found[] => [
+const curlEffects = (use: Use): readonly FoundEffect[] => [
   ...reachesAnyway(use),
   ...sentByCurl(use),
   ...otherHosts(use),
@@ -80,7 +80,7 @@ const CURL_SENT: readonly (readonly [options: readonly string[], file: RegExp])[
   [["--pinnedpubkey", "--proxy-pinnedpubkey"], /^(?!sha256\/\/)(.+)$/],
 ];
 
-const sentByCurl = (use: Use): readonly Found[] =>
+const sentByCurl = (use: Use): readonly FoundEffect[] =>
   CURL_SENT.flatMap(([options, file]) =>
     valuesOf(use, ...options).flatMap((value) => {
       const path = file.exec(value.value)?.[1];
@@ -92,19 +92,19 @@ const sentByCurl = (use: Use): readonly Found[] =>
  * `--connect-to HOST1:PORT1:HOST2:PORT2` and `--resolve HOST:PORT:ADDRESS` connect to another host than the address
  * says.
  */
-const otherHosts = (use: Use): readonly Found[] =>
-  valuesOf(use, "--connect-to", "--resolve").map((value): Found => {
+const otherHosts = (use: Use): readonly FoundEffect[] =>
+  valuesOf(use, "--connect-to", "--resolve").map((value): FoundEffect => {
     const [, host] = /^[^:]*:[^:]*:(\[[^\]]*\]|[^:,]*)/.exec(value.value) ?? [];
     return { kind: "network", hosts: host === undefined ? [] : hostsOf(part(value, host)), span: value.span };
   });
 
-function localFile(address: Arg, use: Use): readonly Found[] {
+function localFile(address: Arg, use: Use): readonly FoundEffect[] {
   const path = /^file:\/\/?(?:localhost|127\.0\.0\.1)?(\/.*)$/i.exec(address.value)?.[1];
   return path === undefined ? [] : [reading(part(address, path), use)];
 }
 
 /** Files named after the address, and the folder of `--output-dir`. */
-function savedByCurl(use: Use): readonly Found[] {
+function savedByCurl(use: Use): readonly FoundEffect[] {
   const folder = valuesOf(use, "--output-dir").at(-1);
   const named = given(use, "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name");
   const addresses = [...use.operands, ...valuesOf(use, "--url")];
@@ -123,7 +123,7 @@ function savedByCurl(use: Use): readonly Found[] {
 const HTTP_SENT = /^[^=@:]*(?::?=@|:@|@)(.+)$/;
 
 /** The first operand, or the one after a method, is the address; all others are fields. */
-function httpRequest(use: Use): readonly Found[] {
+function httpRequest(use: Use): readonly FoundEffect[] {
   const [first, ...rest] = use.operands;
   const method = first !== undefined && /^[A-Z]+$/.test(first.value);
   const address = method ? rest[0] : first;
@@ -146,7 +146,7 @@ function httpRequest(use: Use): readonly Found[] {
 const hostOf = (address: Arg): readonly string[] =>
   address.value.startsWith(":") ? ["localhost"] : hostsOf(address);
 
-function kubectlFiles(use: Use): readonly Found[] {
+function kubectlFiles(use: Use): readonly FoundEffect[] {
   return valuesOf(use, "-f", "--filename")
     .filter(({ value }) => value !== "-")
     .map((file) =>
@@ -154,7 +154,7 @@ function kubectlFiles(use: Use): readonly Found[] {
     );
 }
 
-function bucketCopies(use: Use): readonly Found[] {
+function bucketCopies(use: Use): readonly FoundEffect[] {
   const empties =
     given(use, "--delete", "--delete-unmatched-destination-objects", "-d") ||
     / (?:sync|bisync)$/.test(use.program);
@@ -162,7 +162,7 @@ function bucketCopies(use: Use): readonly Found[] {
 }
 
 /** One end of socat: `TYPE:what:more,options`. */
-function endEffects(end: Arg, use: Use, readOnly: boolean): readonly Found[] {
+function endEffects(end: Arg, use: Use, readOnly: boolean): readonly FoundEffect[] {
   const [, type = "", rest = ""] = /^([^:,]*)[:,]?([^]*)$/.exec(end.value) ?? [];
   const what = part(end, beforeOptions(rest));
   if (/^(?:EXEC|SYSTEM|SHELL)$/i.test(type)) return use.shell(what);
@@ -181,7 +181,7 @@ function beforeOptions(text: string): string {
 }
 
 /** Either end may be a pair, one for each direction; with `-u` the first is only read, with `-U` the second. */
-function socatEnds(use: Use): readonly Found[] {
+function socatEnds(use: Use): readonly FoundEffect[] {
   const source = given(use, "-u") ? 0 : given(use, "-U") ? 1 : -1;
   const found = use.operands.flatMap((arg, index) =>
     arg.value.split("!!").flatMap((end) => endEffects(part(arg, end), use, index === source)),
@@ -190,8 +190,8 @@ function socatEnds(use: Use): readonly Found[] {
 }
 
 /** `@server name type +option …`: the hosts are the server and every word with a dot. */
-function nameLookups(use: Use): readonly Found[] {
-  const found = use.args.flatMap((arg, index): readonly Found[] => {
+function nameLookups(use: Use): readonly FoundEffect[] {
+  const found = use.args.flatMap((arg, index): readonly FoundEffect[] => {
     const before = use.args[index - 1]?.value;
     if (before === "-f" || before === "-k") return [reading(arg, use)];
     if (/^-[fk]./.test(arg.value)) return [reading(part(arg, arg.value.slice(2)), use)];
@@ -201,7 +201,7 @@ function nameLookups(use: Use): readonly Found[] {
 }
 
 /** Databases of the system by name; those of hosts query a server. */
-function getentEffects(use: Use): readonly Found[] {
+function getentEffects(use: Use): readonly FoundEffect[] {
   const [table, ...rest] = use.operands;
   if (table === undefined) return [];
   if (/^(?:a?hosts(?:v[46])?|networks|netgroup|ethers)$/.test(table.value))
@@ -212,7 +212,7 @@ function getentEffects(use: Use): readonly Found[] {
 }
 
 /** `http:`, `file:` and other schemes may stand in place of files. */
-const schemeDoubts = (use: Use): readonly Found[] =>
+const schemeDoubts = (use: Use): readonly FoundEffect[] =>
   use.args
     .filter(({ value }) => /^[a-z][a-z0-9.+-]+:/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
@@ -223,7 +223,7 @@ const LISTING_OPTIONS =
  * Reports only about this machine if it just lists and keeps addresses as numbers; otherwise it may query servers for
  * names.
  */
-function socketTables({ args }: Use): readonly Found[] {
+function socketTables({ args }: Use): readonly FoundEffect[] {
   const own = args.every(({ kind, value }) => kind === "literal" && LISTING_OPTIONS.test(value));
   const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));
   return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
@@ -235,7 +235,7 @@ const SSH_RUNNING = new Set(PROGRAM_WORDS.ssh.runs);
 const SSH_TAME = new Set(PROGRAM_WORDS.ssh.connection);
 
 /** `-o Name=value` or `-o 'Name value'`. */
-function sshSetting(value: Arg, use: Use): readonly Found[] {
+function sshSetting(value: Arg, use: Use): readonly FoundEffect[] {
   const [, name = "", rest = ""] = /^\s*(\w+)\s*[=\s]\s*([^]*)$/.exec(value.value) ?? [];
   const key = name.toLowerCase();
   if (SSH_RUNNING.has(key)) return use.shell(part(value, rest));
@@ -243,11 +243,11 @@ function sshSetting(value: Arg, use: Use): readonly Found[] {
   return value.kind === "literal" && SSH_TAME.has(key) ? [] : [use.doubt("option.loads-code", value)];
 }
 
-const sshSettings = (use: Use): readonly Found[] =>
+const sshSettings = (use: Use): readonly FoundEffect[] =>
   valuesOf(use, "-o").flatMap((value) => sshSetting(value, use));
 
 /** After the host, options are still ssh's own; the remaining words are for the other machine. */
-function optionsAfterHost(use: Use): readonly Found[] {
+function optionsAfterHost(use: Use): readonly FoundEffect[] {
   const [, next] = use.operands;
   return next?.value.startsWith("-") === true && next.value !== "--"
     ? [use.doubt("option.unknown", next)]
@@ -255,15 +255,15 @@ function optionsAfterHost(use: Use): readonly Found[] {
 }
 
 /** With only local paths it is a local copy. */
-const sshCopies = (use: Use): readonly Found[] => [...sshSettings(use), ...copied(use, hostPart)];
-const reachedHost = (arg: Arg, host: string): readonly Found[] =>
+const sshCopies = (use: Use): readonly FoundEffect[] => [...sshSettings(use), ...copied(use, hostPart)];
+const reachedHost = (arg: Arg, host: string): readonly FoundEffect[] =>
   host === "" ? [] : [networkTo(part(arg, host))];
 
 /** With these options only, ssh-keygen just shows the content of a file. */
 const KEYGEN_SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
 const KEYGEN_WITH_SHOWING = new Set([...KEYGEN_SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
 
-function keyFile(use: Use): readonly Found[] {
+function keyFile(use: Use): readonly FoundEffect[] {
   const shows =
     given(use, ...KEYGEN_SHOWING) && use.options.every(({ name }) => KEYGEN_WITH_SHOWING.has(name));
   const files = valuesOf(use, "-f");
@@ -274,7 +274,7 @@ function keyFile(use: Use): readonly Found[] {
   return [{ kind: shows ? "read" : "write", path: `${use.home}/.ssh/${name}` }];
 }
 
-const keyRingRead = ({ home }: Use): Found => ({ kind: "read", path: `${home}/.gnupg` });
+const keyRingRead = ({ home }: Use): FoundEffect => ({ kind: "read", path: `${home}/.gnupg` });
 const RSYNC_DELETING = [
   "--del",
   "--delete",
@@ -290,7 +290,7 @@ const RSYNC_DELETING = [
 const isDryRsync = (use: Use): boolean =>
   given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
 
-function rsyncEffects(use: Use): readonly Found[] {
+function rsyncEffects(use: Use): readonly FoundEffect[] {
   if (isDryRsync(use))
     return copied(use, hostPart).map((found) =>
       found.kind === "write" ? { ...found, kind: "read" } : found,
@@ -304,14 +304,14 @@ function rsyncEffects(use: Use): readonly Found[] {
 }
 
 /** Filter rules may be in files: `merge FILE`, `. FILE`. */
-const filterFiles = (use: Use): readonly Found[] =>
+const filterFiles = (use: Use): readonly FoundEffect[] =>
   valuesOf(use, "-f", "--filter").flatMap((rule) => {
     const file = /^(?:merge|\.)[^\s_]*[\s_]+([^]+)$/.exec(rule.value)?.[1];
     return file === undefined ? [] : [reading(part(rule, file), use)];
   });
 
 /** Options for the other side; they have no effect on this machine. */
-const remoteOptions = (use: Use): readonly Found[] =>
+const remoteOptions = (use: Use): readonly FoundEffect[] =>
   valuesOf(use, "-M", "--remote-option").map((arg) => use.doubt("option.unknown", arg));
 
 /** An end of a copy on another machine: the machine's name, empty where no host is visible. Null: on this machine. */
@@ -329,10 +329,10 @@ export const remoteName = ({ value }: Arg): string | null =>
   /^(?:[a-z0-9]+:\/\/|[^/:]+:)/i.test(value) ? "" : null;
 
 /** All operands but the last are read, the last one is written; hosts are network access. */
-export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
+export function copied(use: Use, elsewhere: Elsewhere): readonly FoundEffect[] {
   const sources = use.operands.length > 1 ? use.operands.slice(0, -1) : use.operands;
   const target = use.operands.length > 1 ? use.operands.at(-1) : undefined;
-  const ends = sources.flatMap((arg): readonly Found[] => {
+  const ends = sources.flatMap((arg): readonly FoundEffect[] => {
     const host = elsewhere(arg);
     return host === null ? [reading(arg, use)] : reachedHost(arg, host);
   });
@@ -343,7 +343,7 @@ export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
 }
 
 /** Copies into a folder keep their names. */
-function filesInFolder(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] {
+function filesInFolder(target: Arg, sources: readonly Arg[], use: Use): readonly FoundEffect[] {
   if (sources.length < 2 && !/(?:^|\/)\.{0,2}$/.test(target.value)) return [];
   return sources.flatMap((source) => {
     const name = source.value.slice(
@@ -354,14 +354,14 @@ function filesInFolder(target: Arg, sources: readonly Arg[], use: Use): readonly
 }
 
 /** Deletes files in the target that the source does not have. */
-function emptied(use: Use, elsewhere: Elsewhere): readonly Found[] {
+function emptied(use: Use, elsewhere: Elsewhere): readonly FoundEffect[] {
   const target = use.operands.at(-1);
   if (target === undefined || use.operands.length < 2 || elsewhere(target) !== null) return [];
   return [{ kind: "delete", path: use.place(target), recursive: true, forced: true, span: target.span }];
 }
 
 /** The readers of this file, by the names that rows use. */
-export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
+export const NETWORK_READERS: Readonly<Record<string, UseReader>> = {
   http: httpRequest,
   "yt-dlp": (use) => [
     ...reachesAnyway(use),

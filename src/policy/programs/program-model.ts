@@ -71,7 +71,7 @@ const FIXED = [
 export type Fixed = (typeof FIXED)[number];
 
 /** A further reader of a use: by its name, or with parameters that the row gives. */
-export type Check = string | readonly [name: string, given: CheckParameter];
+export type NamedReader = string | readonly [name: string, given: CheckParameter];
 export type CheckParameter = string | readonly string[] | Readonly<Record<string, string>>;
 
 /** One program or sub-command, compiled by `bin/programs.ts` from a row of YAML; `README.md` explains the keys. */
@@ -114,18 +114,18 @@ export interface Model {
   /** Other names of sub-commands. */
   readonly aliases?: Readonly<Record<string, string>>;
   /** Readers that come before everything else; for a model with a reader they get no operands. */
-  readonly first?: readonly Check[];
+  readonly first?: readonly NamedReader[];
   /**
    * Readers for what the row cannot express. They only add effects. For a program with `commands` they run only where no
    * sub-command is chosen: options before a sub-command are its `globals`.
    */
-  readonly also?: readonly Check[];
+  readonly also?: readonly NamedReader[];
   /** Replaces the whole reading: for programs with a grammar of their own (find, sed, awk, tar, dd, test …). */
-  readonly reader?: Check;
+  readonly reader?: NamedReader;
 }
 
 /** An effect without its command: `span` and `by` default to the whole command and its program. */
-export type Found = EffectKind & { readonly span?: Span; readonly by?: string; readonly call?: number };
+export type FoundEffect = EffectKind & { readonly span?: Span; readonly by?: string; readonly call?: number };
 
 export interface GivenOption {
   /** As in the table: `-o`, `--output`. */
@@ -168,7 +168,7 @@ export interface Use {
   command(
     args: readonly Arg[],
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
-  ): readonly Found[];
+  ): readonly FoundEffect[];
   /**
    * Whether this program lies in `node_modules` of the command's folder or of one above it; false where nobody has
    * looked.
@@ -177,28 +177,28 @@ export interface Use {
   /** With this value the variable only lets code run that lies in the workspace, the box or its system. */
   tame(name: string, value: string | null): boolean;
   /** Effects of a text that a shell runs. */
-  shell(text: Arg): readonly Found[];
-  doubt(doubt: Doubt, arg: Arg, what?: string): Found;
+  shell(text: Arg): readonly FoundEffect[];
+  doubt(doubt: Doubt, arg: Arg, what?: string): FoundEffect;
   /** The same use with other operands. */
   withOperands(operands: readonly Arg[]): Use;
 }
 
 /** The context of a use; the walk over the tree supplies it. */
-export interface Surroundings {
+export interface UseContext {
   readonly nested: boolean;
   readonly input: Use["input"];
   readonly folder: Place;
   readonly home: string;
   /** The same surroundings in another folder. */
-  movedTo(folder: Place): Surroundings;
+  movedTo(folder: Place): UseContext;
   place(arg: Arg, from: Place): Place;
   command(
     words: readonly Arg[],
     at: { readonly folder: Place; readonly input: Use["input"] },
-  ): readonly Found[];
+  ): readonly FoundEffect[];
   tame(name: string, value: string | null, folder: Place): boolean;
   installed(name: string, folder: Place): boolean;
-  shell(text: Arg, at: { readonly folder: Place; readonly input: Use["input"] }): readonly Found[];
+  shell(text: Arg, at: { readonly folder: Place; readonly input: Use["input"] }): readonly FoundEffect[];
 }
 
 /** A program's name and its arguments. */
@@ -227,9 +227,9 @@ export class UseAt implements Use {
   readonly home: string;
   readonly nested: boolean;
   readonly span: Span;
-  private readonly around: Surroundings;
+  private readonly around: UseContext;
 
-  constructor(call: Call, { options, operands }: Understood, around: Surroundings) {
+  constructor(call: Call, { options, operands }: Understood, around: UseContext) {
     const { name, args } = call;
     this.program = call.program;
     this.name = name;
@@ -249,7 +249,7 @@ export class UseAt implements Use {
     return this.around.place(arg, this.folder);
   }
 
-  command(words: readonly Arg[], at: Parameters<Use["command"]>[1] = {}): readonly Found[] {
+  command(words: readonly Arg[], at: Parameters<Use["command"]>[1] = {}): readonly FoundEffect[] {
     const { folder = this.folder, input = this.input } = at;
     return this.around.command(words, { folder, input });
   }
@@ -262,11 +262,11 @@ export class UseAt implements Use {
     return this.around.installed(name, this.folder);
   }
 
-  shell(text: Arg): readonly Found[] {
+  shell(text: Arg): readonly FoundEffect[] {
     return this.around.shell(text, { folder: this.folder, input: this.input });
   }
 
-  doubt(doubt: Doubt, arg: Arg, what = arg.value): Found {
+  doubt(doubt: Doubt, arg: Arg, what = arg.value): FoundEffect {
     return { kind: "unknown", doubt, what, span: arg.span };
   }
 
@@ -293,4 +293,4 @@ export interface OptionTable {
 }
 
 /** Effects of a use that its own grammar finds, or that come in addition to its options and arguments. */
-export type Reader = (use: Use, options: OptionTable) => readonly Found[];
+export type UseReader = (use: Use, options: OptionTable) => readonly FoundEffect[];

@@ -1,21 +1,21 @@
 import { lastName } from "../../core/file-names.ts";
-import { fixedEffect, LIGHT, roleEffects, type Weight } from "./argument-roles.ts";
+import { fixedEffect, LIGHT, roleEffects, type Force } from "./argument-roles.ts";
 import {
   type Arg,
   type Call,
   type Fixed,
-  type Found,
+  type FoundEffect,
   type Model,
   type OptionTable,
-  type Reader,
+  type UseReader,
   type Role,
-  type Surroundings,
+  type UseContext,
   type Use,
   UseAt,
 } from "./program-model.ts";
 import { readerOf } from "./program-readers.ts";
 import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.generated.ts";
-import { type Manner, optionTable, readArguments, type Reading } from "./read-arguments.ts";
+import { type Manner, optionTable, readArguments, type ArgumentReading } from "./read-arguments.ts";
 
 /** A model with its options parsed and its readers resolved. All have the same keys, in the same order: they are read fast. */
 interface Compiled {
@@ -26,9 +26,9 @@ interface Compiled {
   readonly options: OptionTable;
   readonly operands: OperandTable;
   readonly tells: ReadonlySet<string>;
-  readonly first: readonly Reader[];
-  readonly also: readonly Reader[];
-  readonly reader: Reader | null;
+  readonly first: readonly UseReader[];
+  readonly also: readonly UseReader[];
+  readonly reader: UseReader | null;
 }
 
 interface SubCommands {
@@ -47,7 +47,7 @@ export class Models {
   }
 
   /** All effects of this use. `words` starts with the program's name. */
-  effects(model: Model, words: readonly [Arg, ...Arg[]], around: Surroundings): readonly Found[] {
+  effects(model: Model, words: readonly [Arg, ...Arg[]], around: UseContext): readonly FoundEffect[] {
     const [name] = words;
     const call = { program: lastName(name.value), name, args: words.slice(1), globals: [] };
     return this.use(model, call, around);
@@ -67,12 +67,12 @@ export class Models {
     }
   }
 
-  private use(model: Model, call: Call, around: Surroundings): readonly Found[] {
+  private use(model: Model, call: Call, around: UseContext): readonly FoundEffect[] {
     const compiled = this.compile(model);
     if (tellsOfItself(call.args, compiled))
       return compiled.local ? [fixedEffect("settings", around.folder, call.program)] : [];
     const { options, first, also, reader, subs } = compiled;
-    const found: Found[] = [];
+    const found: FoundEffect[] = [];
     if (reader !== null) {
       if (first.length > 0)
         addAll(found, first, new UseAt(call, { options: [], operands: [] }, around), options);
@@ -98,8 +98,8 @@ export class Models {
   private sub(
     { commands, aliases, otherwise }: SubCommands,
     use: Use,
-    { call, around }: { readonly call: Call; readonly around: Surroundings },
-  ): readonly Found[] {
+    { call, around }: { readonly call: Call; readonly around: UseContext },
+  ): readonly FoundEffect[] {
     const [name] = use.operands as readonly [Arg, ...Arg[]];
     if (name.kind !== "literal") return [use.doubt("word.dynamic", name)];
     const word = aliases.get(name.value) ?? name.value;
@@ -147,7 +147,7 @@ const subCommands = (
   otherwise: otherwise ?? null,
 });
 
-function addAll(found: Found[], readers: readonly Reader[], use: Use, options: OptionTable): void {
+function addAll(found: FoundEffect[], readers: readonly UseReader[], use: Use, options: OptionTable): void {
   for (const reader of readers) for (const each of reader(use, options)) found.push(each);
 }
 
@@ -157,14 +157,14 @@ function tellsOfItself(args: readonly Arg[], { tells }: Compiled): boolean {
 }
 
 /** Options such as `-C` change the folder, one after the other. */
-function movedBy({ options }: Reading, around: Surroundings): Surroundings {
+function movedBy({ options }: ArgumentReading, around: UseContext): UseContext {
   let { folder } = around;
   for (const { spec, value } of options)
     if (spec.role === "in" && value !== null) folder = around.place(value, folder);
   return folder === around.folder ? around : around.movedTo(folder);
 }
 
-function addOptionEffects(found: Found[], { options }: Reading, use: Use): void {
+function addOptionEffects(found: FoundEffect[], { options }: ArgumentReading, use: Use): void {
   for (const { spec, value, span, name } of options) {
     if (value !== null && spec.role !== "command") found.push(...givenEffects(spec.role, value, use));
     if (spec.fixed !== null) found.push({ ...fixedEffect(spec.fixed, use.folder, name), span });
@@ -172,16 +172,16 @@ function addOptionEffects(found: Found[], { options }: Reading, use: Use): void 
 }
 
 /** The use already has the folder that these options lead to. */
-const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly Found[] =>
+const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly FoundEffect[] =>
   role === "in" ? [{ kind: "read", path: use.folder, span: value.span }] : roleEffects(role, value, use);
 
 const RECURSIVE = new Set(["-r", "-R", "--recursive"]);
 const FORCED = new Set(["-f", "--force"]);
 
 function addOperandEffects(
-  found: Found[],
+  found: FoundEffect[],
   table: OperandTable,
-  { reading: { options, operands }, use }: { readonly reading: Reading; readonly use: Use },
+  { reading: { options, operands }, use }: { readonly reading: ArgumentReading; readonly use: Use },
 ): void {
   const turned =
     options.length === 0 ? null : (options.findLast(({ spec }) => spec.turns !== null)?.spec.turns ?? null);
@@ -204,7 +204,7 @@ function addOperandEffects(
   }
 }
 
-function weightOf(options: Reading["options"]): Weight {
+function weightOf(options: ArgumentReading["options"]): Force {
   if (options.length === 0) return LIGHT;
   const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
   return { forced: has(FORCED), recursive: has(RECURSIVE) };
@@ -214,7 +214,7 @@ function weightOf(options: Reading["options"]): Weight {
 const roleOfOperand = (role: Role | null, turned: Role | null): Role | null =>
   turned !== null && (role === "read" || role === "write") ? turned : role;
 
-function hereEffects(table: OperandTable, turned: Role | null, use: Use): readonly Found[] {
+function hereEffects(table: OperandTable, turned: Role | null, use: Use): readonly FoundEffect[] {
   const role = roleOfOperand(table.last.at(-1) ?? table.rest ?? table.first.at(-1) ?? "read", turned);
   const here: Arg = { kind: "literal", value: ".", span: use.span };
   if (role === null || role === "command") return [];
@@ -238,7 +238,7 @@ interface Roles extends Pick<OperandTable, "first" | "rest" | "last"> {
 }
 
 /** `pattern` is dropped where an option gave it. */
-function rolesFor(table: OperandTable, count: number, options: Reading["options"]): Roles {
+function rolesFor(table: OperandTable, count: number, options: ArgumentReading["options"]): Roles {
   const patternGiven = options.some(({ spec }) => spec.role === "pattern");
   const first = patternGiven ? table.first.filter((role) => role !== "pattern") : table.first;
   const { rest, last } = table;

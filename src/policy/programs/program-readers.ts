@@ -22,7 +22,7 @@ import { GIT_SETTINGS_READERS } from "./git-settings.ts";
 import { INTERPRETER_READERS, runner } from "./interpreters.ts";
 import { JAVASCRIPT_READERS, runsProgramOf } from "./javascript-programs.ts";
 import { NETWORK_READERS } from "./network-programs.ts";
-import type { Arg, Check, CheckParameter, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, NamedReader, CheckParameter, FoundEffect, UseReader, Use } from "./program-model.ts";
 import { EFFECT_WORDS, type EffectWord } from "./read-arguments.ts";
 import { SEARCH_READERS } from "./search-programs.ts";
 import { SED_READERS } from "./sed-program.ts";
@@ -34,7 +34,7 @@ import { VERSION_CONTROL_READERS } from "./version-control.ts";
  * Readers that rows can name in `reader` or `also`: for programs with a grammar of their own, and for what rows
  * cannot express.
  */
-const READERS: ReadonlyMap<string, Reader> = new Map(
+const READERS: ReadonlyMap<string, UseReader> = new Map(
   [
     ARCHIVE_READERS,
     ARGUMENT_READERS,
@@ -56,7 +56,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map(
 );
 
 /** Finds the reader of a row. Throws for an unknown name: a mistake of the row. */
-export function readerOf(check: Check): Reader {
+export function readerOf(check: NamedReader): UseReader {
   if (typeof check === "string") {
     const reader = READERS.get(check);
     if (reader === undefined) throw new Error(`no reader is called ${check}`);
@@ -91,7 +91,7 @@ const ROW_CHECKS = {
   "network when a target is like": reachesWhen,
   "program in": (parameter) => runner(wordsOf(parameter)),
   "statements in": (parameter) => statements(...wordsOf(parameter)),
-} as const satisfies Readonly<Record<string, (parameter: CheckParameter) => Reader>>;
+} as const satisfies Readonly<Record<string, (parameter: CheckParameter) => UseReader>>;
 
 const tableOf = (parameter: CheckParameter): readonly (readonly [string, string])[] =>
   typeof parameter === "object" ? Object.entries(parameter) : [];
@@ -102,7 +102,7 @@ const isList = (parameter: CheckParameter): parameter is readonly string[] => Ar
 
 const textOf = (parameter: CheckParameter): string => (typeof parameter === "string" ? parameter : "");
 
-function knownValues(parameter: CheckParameter, doubt: Doubt): Reader {
+function knownValues(parameter: CheckParameter, doubt: Doubt): UseReader {
   const known = new Map(
     tableOf(parameter).flatMap(([options, values]) => {
       const set: ReadonlySet<string> = new Set(values.split(" "));
@@ -120,7 +120,7 @@ function knownValues(parameter: CheckParameter, doubt: Doubt): Reader {
 const isAmong = (words: ReadonlySet<string>, value: Arg | null): boolean =>
   words.has(value?.value ?? "") && value?.kind !== "dynamic";
 
-function valuesLike(parameter: CheckParameter): Reader {
+function valuesLike(parameter: CheckParameter): UseReader {
   const shapes = new Map(tableOf(parameter).map(([option, shape]) => [option, new RegExp(shape)]));
   return (use) =>
     [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
@@ -135,7 +135,7 @@ function valuesLike(parameter: CheckParameter): Reader {
  * Formatters that write their files, or everything below, unless one of these options is given. With `-` among the
  * options, a single `-` means stdin, and the result is printed.
  */
-function writesUnless(parameter: CheckParameter): Reader {
+function writesUnless(parameter: CheckParameter): UseReader {
   const names = wordsOf(parameter);
   const printed = ({ operands }: Use): boolean =>
     operands.length === 1 &&
@@ -145,14 +145,14 @@ function writesUnless(parameter: CheckParameter): Reader {
 }
 
 /** With one of these options the program writes below its folder. */
-function writesBelowWith(parameter: CheckParameter): Reader {
+function writesBelowWith(parameter: CheckParameter): UseReader {
   const names = wordsOf(parameter);
   return (use) =>
     use.options.some(({ name }) => names.includes(name)) ? [{ kind: "write", path: use.folder }] : [];
 }
 
 /** Commands of a tool that otherwise takes files: with one of these first words, it makes or changes something. */
-function notFirstArgument(parameter: CheckParameter): Reader {
+function notFirstArgument(parameter: CheckParameter): UseReader {
   const known: ReadonlySet<string> = new Set(wordsOf(parameter));
   return (use) => {
     const [first] = use.operands;
@@ -161,7 +161,7 @@ function notFirstArgument(parameter: CheckParameter): Reader {
 }
 
 /** For options that take all words up to the next option: each word must be one of these. */
-function knownUntilNextOption(parameter: CheckParameter): Reader {
+function knownUntilNextOption(parameter: CheckParameter): UseReader {
   const known = new Map(tableOf(parameter).map(([name, values]) => [name, new Set(values.split(" "))]));
   return (use) =>
     use.options.flatMap(({ name, span }) => {
@@ -177,7 +177,7 @@ function knownUntilNextOption(parameter: CheckParameter): Reader {
 }
 
 /** Harmless with these arguments in any number and order, or without any; otherwise it has this effect. */
-function harmlessOnlyWith(parameter: CheckParameter): Reader {
+function harmlessOnlyWith(parameter: CheckParameter): UseReader {
   const table = new Map(tableOf(parameter));
   const harmless = new Set((table.get("harmless") ?? "").split(" "));
   const fixed = EFFECT_WORDS[table.get("otherwise") as EffectWord];
@@ -189,7 +189,7 @@ function harmlessOnlyWith(parameter: CheckParameter): Reader {
 }
 
 /** The arguments are a command of one of these programs; any other command is unknown. */
-function runsOnly(parameter: CheckParameter): Reader {
+function runsOnly(parameter: CheckParameter): UseReader {
   const known = new Set(wordsOf(parameter));
   return (use) => {
     const [name] = use.operands;
@@ -201,7 +201,7 @@ function runsOnly(parameter: CheckParameter): Reader {
 }
 
 /** The targets are tests where all match, otherwise other code of the project. */
-function testsWhen(parameter: CheckParameter): Reader {
+function testsWhen(parameter: CheckParameter): UseReader {
   const shape = new RegExp(textOf(parameter));
   return ({ operands, folder, program }) => {
     const areTests =
@@ -211,7 +211,7 @@ function testsWhen(parameter: CheckParameter): Reader {
 }
 
 /** Targets that send what was built to a registry or a server. */
-function reachesWhen(parameter: CheckParameter): Reader {
+function reachesWhen(parameter: CheckParameter): UseReader {
   const shape = new RegExp(textOf(parameter));
   return ({ operands }) =>
     operands
@@ -225,7 +225,7 @@ function reachesWhen(parameter: CheckParameter): Reader {
  */
 const ESCAPES = /\\!\s*([^\n]+)|^\s*system\s+([^\n;]+)|\bprogram\s+'([^']+)'/i;
 
-function statement(text: Arg, use: Use): readonly Found[] {
+function statement(text: Arg, use: Use): readonly FoundEffect[] {
   const [, escape, system, program] = ESCAPES.exec(text.value) ?? [];
   const command = escape ?? system ?? program;
   if (command !== undefined) return use.shell(part(text, command));
@@ -235,13 +235,13 @@ function statement(text: Arg, use: Use): readonly Found[] {
 /** SQL on the command line and from stdin. */
 const statements =
   (...options: readonly string[]) =>
-  (use: Use): readonly Found[] => [
+  (use: Use): readonly FoundEffect[] => [
     ...valuesOf(use, ...options).flatMap((text) => statement(text, use)),
     ...commandsFromStdin(use),
   ];
 
 /** Effects of every use, whatever the words. */
-function everyUse(parameter: CheckParameter): Reader {
+function everyUse(parameter: CheckParameter): UseReader {
   const words = typeof parameter === "string" ? [parameter] : isList(parameter) ? parameter : [];
   return (use) => [
     ...words.flatMap((each) => effectsOf(each, use)),
@@ -250,7 +250,7 @@ function everyUse(parameter: CheckParameter): Reader {
   ];
 }
 
-const effectsOf = (effect: string, use: Use): readonly Found[] =>
+const effectsOf = (effect: string, use: Use): readonly FoundEffect[] =>
   Object.hasOwn(WIDE_EFFECTS, effect)
     ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
     : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
@@ -273,12 +273,12 @@ export const WIDE_EFFECTS = {
     return named?.value.includes("@") === true ? [{ kind: "network", hosts: [], span: named.span }] : [];
   },
   ...PACKAGE_EFFECTS,
-} as const satisfies Readonly<Record<string, Reader>>;
+} as const satisfies Readonly<Record<string, UseReader>>;
 
 /** First words with which such programs only print a script for the shell. */
 const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
 
-function networkByAddress({ args, program }: Use): readonly Found[] {
+function networkByAddress({ args, program }: Use): readonly FoundEffect[] {
   const [first] = args;
   if (first?.kind === "literal" && PRINTS.has(first.value)) return [{ kind: "process", what: program }];
   const addresses = args.filter(({ value }) => value.includes("://"));

@@ -21,7 +21,7 @@ interface ReadOption extends GivenOption {
   readonly spec: OptionSpec;
 }
 
-export interface Reading {
+export interface ArgumentReading {
   readonly options: readonly ReadOption[];
   readonly operands: readonly Arg[];
   readonly misread: readonly Misread[];
@@ -40,7 +40,7 @@ const NAMED = /^--[a-z][a-z-]*=/;
  * Splits options and operands as getopt does. Linear; every argument ends as an option, a value, an operand or
  * misread.
  */
-export function readArguments(args: readonly Arg[], table: OptionTable, manner: Manner): Reading {
+export function readArguments(args: readonly Arg[], table: OptionTable, manner: Manner): ArgumentReading {
   return new ArgumentReader(args, table, manner).read();
 }
 
@@ -59,7 +59,7 @@ class ArgumentReader {
     this.manner = manner;
   }
 
-  read(): Reading {
+  read(): ArgumentReading {
     while (this.at < this.args.length) {
       const arg = this.args[this.at++] as Arg;
       if (arg.value === "--" && arg.kind === "literal") {

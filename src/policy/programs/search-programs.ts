@@ -1,10 +1,17 @@
 /** Programs that search files, and those that run a command on what is found: fd, xargs, parallel. */
 import { given, roleEffects } from "./argument-roles.ts";
-import { type Arg, type Found, type OptionTable, type Reader, UNKNOWN, type Use } from "./program-model.ts";
+import {
+  type Arg,
+  type FoundEffect,
+  type OptionTable,
+  type UseReader,
+  UNKNOWN,
+  type Use,
+} from "./program-model.ts";
 import { type Manner, readArguments } from "./read-arguments.ts";
 
 /** With patterns from a file, no operand is a pattern. Recursive searches without a folder start in the current one. */
-function grepEffects(use: Use, recursive: boolean): readonly Found[] {
+function grepEffects(use: Use, recursive: boolean): readonly FoundEffect[] {
   const { options, operands } = use;
   const fromFile = given(use, "-f", "--file");
   const first = fromFile ? operands.slice(0, 1) : [];
@@ -21,7 +28,7 @@ function grepEffects(use: Use, recursive: boolean): readonly Found[] {
 }
 
 /** Patterns that narrow a search (`-g`, own types) count as paths that are read, relative to the current folder. */
-const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
+const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly FoundEffect[] =>
   use.options.flatMap(({ name, value }) => {
     if (value === null || !names.has(name) || value.value.startsWith("!")) return [];
     const pattern = value.value.replace(/^(?:\w+:)?\/*/, "");
@@ -32,7 +39,7 @@ const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly Found
 const WITHOUT_PATTERN: ReadonlySet<string> = new Set(["--files", "-f", "--file", "-g"]);
 
 /** Searches the current folder by default. Where options make the pattern a path, it is read. */
-function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Found[] {
+function searches(patternless: ReadonlySet<string>): (use: Use) => readonly FoundEffect[] {
   return (use) => {
     const { options, operands } = use;
     const first = options.some(({ name }) => patternless.has(name)) ? operands.slice(0, 1) : [];
@@ -48,14 +55,14 @@ const RG_CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob", "--
 const rgSearches = searches(new Set(["--files", "-f", "--file"]));
 
 /** With `--files` only names are printed. */
-const rgEffects = (use: Use): readonly Found[] =>
+const rgEffects = (use: Use): readonly FoundEffect[] =>
   given(use, "--files") ? rgSearches(use) : [...rgSearches(use), ...narrowingPatterns(use, RG_CHOOSING)];
 
 /**
  * Without `-f` or `-o`, ctags writes its index into the current folder; `-` and `-x` print the index, if they come
  * before the files.
  */
-function ctagsEffects(use: Use): readonly Found[] {
+function ctagsEffects(use: Use): readonly FoundEffect[] {
   const { options, operands, span } = use;
   const [first] = operands;
   const start = first?.span[0] ?? Number.MAX_SAFE_INTEGER;
@@ -66,7 +73,7 @@ function ctagsEffects(use: Use): readonly Found[] {
 const CTAGS_PRINTS: ReadonlySet<string> = new Set(["-f", "-o", "-x"]);
 
 /** `sg` is the search only with a known verb; the system's `sg` runs commands with another group's rights. */
-function groupEffects(use: Use): readonly Found[] {
+function groupEffects(use: Use): readonly FoundEffect[] {
   const text = use.args.findIndex(({ value }) => value === "-c");
   const shell = text === -1 ? undefined : use.args[text + 1];
   return [
@@ -78,7 +85,7 @@ function groupEffects(use: Use): readonly Found[] {
 const AST_GREP_OTHER_VERBS = new Set("scan test new lsp completions help".split(" "));
 
 /** Interactive, unless a filter is given. */
-function fzfEffects(use: Use): readonly Found[] {
+function fzfEffects(use: Use): readonly FoundEffect[] {
   return given(use, "-f", "--filter")
     ? []
     : [{ kind: "unknown", doubt: "operand.unknown", what: "input from a terminal" }];
@@ -89,7 +96,7 @@ const FD_RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batc
 const FD_MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
 
 /** Options and operands, then perhaps `-x` with a command up to `;` or the end. */
-function fdEffects(use: Use, table: OptionTable): readonly Found[] {
+function fdEffects(use: Use, table: OptionTable): readonly FoundEffect[] {
   const at = use.args.findIndex(({ value, kind }) => kind === "literal" && FD_RUNS.has(value));
   if (at === -1) return fdSearch(use.args, use, table).found;
   const rest = use.args.slice(at + 1);
@@ -106,7 +113,7 @@ function fdEffects(use: Use, table: OptionTable): readonly Found[] {
 }
 
 interface FdSearch {
-  readonly found: readonly Found[];
+  readonly found: readonly FoundEffect[];
   readonly starts: readonly Arg[];
   /** Patterns for the names that fd may find. */
   readonly names: readonly string[];
@@ -160,7 +167,7 @@ const below = ({ kind, value, span }: Arg, name: string): Arg => ({
 });
 
 /** Found names replace a placeholder, or are appended. */
-function fdCommand(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
+function fdCommand(command: readonly Arg[], found: readonly Arg[], use: Use): readonly FoundEffect[] {
   const marked = command.some(({ value }) => FD_MARKS.some((mark) => value.includes(mark)));
   const doubts = command
     .filter((word) => word.kind !== "literal")
@@ -188,7 +195,7 @@ const XARGS_PARTS: ReadonlySet<string> = new Set([
 const MAX_KNOWN_WORDS = 64;
 
 /** The command that xargs runs, with the words of stdin appended or in place of a placeholder. */
-function xargsEffects(use: Use): readonly Found[] {
+function xargsEffects(use: Use): readonly FoundEffect[] {
   const { operands, options } = use;
   if (operands.length === 0) return [];
   const mark = options.findLast(({ name }) => XARGS_MARKS.has(name));
@@ -235,14 +242,14 @@ function givenWords(use: Use): readonly Arg[] {
 const PARALLEL_SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
 
 /** Always asks: it has many options and runs texts with a shell. Its command is still searched for dangers. */
-function parallelEffects(use: Use): readonly Found[] {
+function parallelEffects(use: Use): readonly FoundEffect[] {
   const from = use.args.findIndex(({ value }) => !value.startsWith("-") && !/^\d+%?$/.test(value));
   const rest = from === -1 ? [] : use.args.slice(from);
   const end = rest.findIndex(({ value }) => PARALLEL_SOURCES.has(value));
   const command = end === -1 ? rest : rest.slice(0, end);
   const sourceWords =
     end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !PARALLEL_SOURCES.has(value));
-  const asks: Found = { kind: "unknown", doubt: "command.escapes", what: use.program, span: use.span };
+  const asks: FoundEffect = { kind: "unknown", doubt: "command.escapes", what: use.program, span: use.span };
   const [first] = sourceWords;
   const unknown: Arg = { kind: "dynamic", value: UNKNOWN, span: use.span };
   const inputs =
@@ -282,14 +289,17 @@ function replaced(word: Arg, mark: string, by: Arg): Arg {
 }
 
 /** Bounds the found names that are judged one by one; any more give a doubt. */
-export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly Arg[], readonly Found[]] {
+export function mostOf(
+  found: readonly Arg[],
+  { span }: Use,
+): readonly [readonly Arg[], readonly FoundEffect[]] {
   if (found.length <= MAX_FINDS) return [found, []];
   const what = `more than ${MAX_FINDS} places to search`;
   return [found.slice(0, MAX_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
 }
 
 /** The readers of this file, by the names that rows use. */
-export const SEARCH_READERS: Readonly<Record<string, Reader>> = {
+export const SEARCH_READERS: Readonly<Record<string, UseReader>> = {
   grep: (use) => grepEffects(use, given(use, "-r", "-R", "--recursive", "--dereference-recursive")),
   rgrep: (use) => grepEffects(use, true),
   zgrep: (use) => grepEffects(use, false),

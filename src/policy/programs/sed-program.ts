@@ -1,4 +1,4 @@
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 /** Effects of a sed script beyond editing its input. `input`: it runs its input as commands. */
 type SedDeed =
@@ -211,7 +211,7 @@ const SCRIPTS: ReadonlySet<string> = new Set(["-e", "--expression"]);
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 
 /** Effects of the scripts. `--sandbox` makes sed refuse commands that reach beyond its text. */
-function scriptEffects(use: Use): readonly Found[] {
+function scriptEffects(use: Use): readonly FoundEffect[] {
   const { options, operands } = use;
   const files = options.filter(({ name }) => FILES.has(name));
   const optionScripts = options.flatMap(({ name, value }) =>
@@ -235,12 +235,12 @@ function scriptEffects(use: Use): readonly Found[] {
 }
 
 /** With scripts from files, the first operand is an input file too. */
-function firstFile(arg: Arg, use: Use): Found {
+function firstFile(arg: Arg, use: Use): FoundEffect {
   const writes = use.options.some(({ name }) => name === "-i" || name === "--in-place");
   return { kind: writes ? "write" : "read", path: use.place(arg), span: arg.span };
 }
 
-function textEffects(scripts: readonly Arg[], use: Use): readonly Found[] {
+function textEffects(scripts: readonly Arg[], use: Use): readonly FoundEffect[] {
   const [first] = scripts as readonly [Arg];
   const open = scripts.find(({ kind }) => kind !== "literal");
   if (open !== undefined)
@@ -252,7 +252,7 @@ function textEffects(scripts: readonly Arg[], use: Use): readonly Found[] {
   return deeds.flatMap((deed) => deedEffects(deed, first, use));
 }
 
-function deedEffects(deed: SedDeed, { span }: Arg, use: Use): readonly Found[] {
+function deedEffects(deed: SedDeed, { span }: Arg, use: Use): readonly FoundEffect[] {
   if (deed.kind === "input")
     return [{ kind: "code", from: use.input === "network" ? "fetched" : "input", path: null, span }];
   const arg: Arg = { kind: "literal", value: deed.text, span };
@@ -323,6 +323,6 @@ function bracketEnd(text: string, from: number, escapes: boolean): number {
 const CLASSES: ReadonlySet<string> = new Set([":", "=", "."]);
 
 /** The readers of this file, by the names that rows use. */
-export const SED_READERS: Readonly<Record<string, Reader>> = {
+export const SED_READERS: Readonly<Record<string, UseReader>> = {
   sed: scriptEffects,
 };

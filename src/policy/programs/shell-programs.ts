@@ -1,10 +1,10 @@
 /** Shells, their builtins, and wrappers that run another command. */
 import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
 import { fileEffects, given, inputEffects, isStdin } from "./argument-roles.ts";
-import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
+import { type Arg, type FoundEffect, type UseReader, UNKNOWN, type Use } from "./program-model.ts";
 
 /** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
-function shellEffects(use: Use): readonly Found[] {
+function shellEffects(use: Use): readonly FoundEffect[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (given(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
   if (first === undefined || given(use, "-s") || isStdin(first)) return stdinCommands(use);
@@ -14,11 +14,11 @@ function shellEffects(use: Use): readonly Found[] {
 }
 
 /** Commands from stdin; judged where the text of stdin is known. */
-function stdinCommands(use: Use): readonly Found[] {
+function stdinCommands(use: Use): readonly FoundEffect[] {
   const { input } = use;
   if (typeof input === "string") return inputEffects(use);
   const text: Arg = { kind: "literal", value: input.text, span: input.span };
-  const code: Found = { kind: "code", from: "input", path: null };
+  const code: FoundEffect = { kind: "code", from: "input", path: null };
   const follows =
     input.rough !== true &&
     (use.program === "bash" || (use.program === "sh" && onlyBash(text, use).length === 0));
@@ -26,14 +26,14 @@ function stdinCommands(use: Use): readonly Found[] {
 }
 
 /** `-o name`: one of the usual switches. */
-const switchDoubts = (use: Use): readonly Found[] =>
+const switchDoubts = (use: Use): readonly FoundEffect[] =>
   use.options.flatMap(({ name, value }) =>
     name !== "-o" || value === null || (value.kind === "literal" && isSwitch(value.value))
       ? []
       : [use.doubt("option.unknown", value)],
   );
 
-function smallShellDoubts(use: Use): readonly Found[] {
+function smallShellDoubts(use: Use): readonly FoundEffect[] {
   const [text] = use.operands;
   return given(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
 }
@@ -59,7 +59,7 @@ const ONLY_BASH =
 const PERSISTENT_ASSIGNMENT = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
 
 /** A text for `sh`, which may be any of the small shells. */
-const onlyBash = (text: Arg, use: Use): readonly Found[] =>
+const onlyBash = (text: Arg, use: Use): readonly FoundEffect[] =>
   ONLY_BASH.test(text.value) || PERSISTENT_ASSIGNMENT.test(text.value)
     ? [use.doubt("shell.unreadable", text, "only bash is known to read it this way")]
     : [];
@@ -78,10 +78,12 @@ function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
 }
 
 /** Prints all variables, including secret ones. */
-const printsEnvironment = ({ span }: Use): readonly Found[] => [{ kind: "read", path: ENVIRONMENT, span }];
+const printsEnvironment = ({ span }: Use): readonly FoundEffect[] => [
+  { kind: "read", path: ENVIRONMENT, span },
+];
 
 /** `NAME=value` and `NAME` as arguments; `own` when the variable stays inside the shell. */
-function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
+function assigned(use: Use, args: Use["args"], own: boolean): readonly FoundEffect[] {
   return args.flatMap((arg) => {
     const [, name, value] = /^(\w+)(?:\+?=([^]*))?$/.exec(arg.value) ?? [];
     if (
@@ -99,20 +101,20 @@ function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
 
 /** `-a x=(…)`: the shell expands the words in the value once more. */
 const isExpandedAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
-const shellDoubt = (use: Use): Found => ({
+const shellDoubt = (use: Use): FoundEffect => ({
   kind: "unknown",
   doubt: "shell.builtin",
   what: use.program,
   span: use.span,
 });
 /** `inside`: it has no effects beyond those that its other readers find. */
-const plainShellDoubt = (use: Use, inside: boolean): Found => ({
+const plainShellDoubt = (use: Use, inside: boolean): FoundEffect => ({
   ...shellDoubt(use),
   ...(inside ? { inside } : {}),
 });
 const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
 
-function evalEffects(use: Use): readonly Found[] {
+function evalEffects(use: Use): readonly FoundEffect[] {
   const [first, ...rest] = use.args.filter(({ value }) => value !== "--");
   return first === undefined ? [] : [shellDoubt(use), ...use.shell(joined([first, ...rest]))];
 }
@@ -121,14 +123,14 @@ function evalEffects(use: Use): readonly Found[] {
  * A name with a slash means that very file: code of the project like any other, whatever it defines for later commands.
  * A bare name is searched for along PATH.
  */
-function sourceEffects(use: Use): readonly Found[] {
+function sourceEffects(use: Use): readonly FoundEffect[] {
   const file = use.args.find(({ value }) => value !== "--");
   if (file === undefined) return [shellDoubt(use)];
   const named = file.kind === "literal" && file.value.includes("/");
   return named ? [fileEffects(file, use)] : [shellDoubt(use), fileEffects(file, use)];
 }
 
-function trapEffects(use: Use): readonly Found[] {
+function trapEffects(use: Use): readonly FoundEffect[] {
   const [action, ...signals] = use.args.filter(({ value }) => value !== "--");
   if (action === undefined || /^-[lp]+$/.test(action.value)) return [];
   const found = signals.length === 0 || action.value === "-" || action.value === "" ? [] : use.shell(action);
@@ -136,7 +138,7 @@ function trapEffects(use: Use): readonly Found[] {
 }
 
 /** `name=text`: the text runs under that name later. */
-function aliasEffects(use: Use): readonly Found[] {
+function aliasEffects(use: Use): readonly FoundEffect[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
     if (equals === -1 && arg.kind === "literal") return [];
@@ -148,7 +150,7 @@ function aliasEffects(use: Use): readonly Found[] {
 }
 
 /** `set` with the usual switches only, or with positional words. */
-function setEffects(use: Use): readonly Found[] {
+function setEffects(use: Use): readonly FoundEffect[] {
   if (use.args.length === 0) return printsEnvironment(use);
   let named = false;
   for (const { kind, value } of use.args) {
@@ -165,13 +167,13 @@ const positional = (
   use: Use,
   value: string,
   { kind, named }: { readonly kind: string; readonly named: boolean },
-): readonly Found[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [shellDoubt(use)]);
+): readonly FoundEffect[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [shellDoubt(use)]);
 
 /** Names of variables; a subscript would be evaluated. */
-const variableNames = (use: Use): readonly Found[] => assigned(use, use.operands, true);
+const variableNames = (use: Use): readonly FoundEffect[] => assigned(use, use.operands, true);
 
 /** `command -v x` only prints; otherwise it runs the words after it. */
-function commandEffects(use: Use): readonly Found[] {
+function commandEffects(use: Use): readonly FoundEffect[] {
   const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
   const options = at === -1 ? use.args : use.args.slice(0, at);
   const rest = at === -1 ? [] : use.args.slice(use.args[at]?.value === "--" ? at + 1 : at);
@@ -184,7 +186,7 @@ function commandEffects(use: Use): readonly Found[] {
 }
 
 /** Variable assignments, then a command; without a command, `env` prints all variables. */
-function envEffects(use: Use): readonly Found[] {
+function envEffects(use: Use): readonly FoundEffect[] {
   const at = use.operands.findIndex(({ value }) => !/^[^=]+=/.test(value));
   const variables = at === -1 ? use.operands : use.operands.slice(0, at);
   const command = at === -1 ? [] : use.operands.slice(at);
@@ -199,7 +201,7 @@ function envEffects(use: Use): readonly Found[] {
 }
 
 /** The words form one text for a shell. */
-function watchedText(use: Use): readonly Found[] {
+function watchedText(use: Use): readonly FoundEffect[] {
   const [first, ...rest] = use.operands;
   if (first === undefined) return [];
   const text = joined([first, ...rest]);
@@ -207,17 +209,17 @@ function watchedText(use: Use): readonly Found[] {
 }
 
 /** A lock file, then a command, or a text after -c. */
-function flockEffects(use: Use): readonly Found[] {
+function flockEffects(use: Use): readonly FoundEffect[] {
   const [lock, ...rest] = use.operands;
   if (lock === undefined) return [];
   const isText = rest[0]?.value === "-c" || rest[0]?.value === "--command";
   const text: Arg | undefined = isText ? rest[1] : undefined;
-  const lockFile: Found = { kind: "write", path: use.place(lock), span: lock.span };
+  const lockFile: FoundEffect = { kind: "write", path: use.place(lock), span: lock.span };
   return [lockFile, ...(text === undefined ? use.command(rest) : use.shell(text))];
 }
 
 /** Runs commands in a way that is not followed. */
-export const escapes = (use: Use): Found => ({
+export const escapes = (use: Use): FoundEffect => ({
   kind: "unknown",
   doubt: "command.escapes",
   what: use.program,
@@ -225,7 +227,7 @@ export const escapes = (use: Use): Found => ({
 });
 
 /** The readers of this file, by the names that rows use. */
-export const SHELL_READERS: Readonly<Record<string, Reader>> = {
+export const SHELL_READERS: Readonly<Record<string, UseReader>> = {
   "shell switches": switchDoubts,
   "shell text, file or stdin": shellEffects,
   "shell of its own kind": smallShellDoubts,

@@ -3,7 +3,7 @@ import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, given, inputEffects, outside, part, valuesOf } from "./argument-roles.ts";
 import { copied, remoteName } from "./network-programs.ts";
-import type { Arg, Fixed, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, Fixed, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 const UNIT_REPORTS = new Set(PROGRAM_WORDS.systemctl.reports);
 const POWER = new Set(PROGRAM_WORDS.systemctl.power);
@@ -11,7 +11,7 @@ const POWER = new Set(PROGRAM_WORDS.systemctl.power);
 const KILLED_PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
 
 /** Processes of the box are its own, except those that keep the box running. */
-function endedProcesses(use: Use, names: RegExp): readonly Found[] {
+function endedProcesses(use: Use, names: RegExp): readonly FoundEffect[] {
   const signal = /^-(?:\d+|[A-Z]+\d?|[fnoxeiqv]+|-[a-z-]+(?:=\w+)?|s|P)$/;
   const inside = use.args.every(
     ({ kind, value }, at) =>
@@ -25,11 +25,11 @@ function endedProcesses(use: Use, names: RegExp): readonly Found[] {
 }
 
 /** Commands from stdin run later, unattended. */
-function laterEffects(use: Use): readonly Found[] {
+function laterEffects(use: Use): readonly FoundEffect[] {
   return [...inputEffects(use), { kind: "write", path: "/var/spool/cron/atjobs" }];
 }
 
-function unitEffects(use: Use): readonly Found[] {
+function unitEffects(use: Use): readonly FoundEffect[] {
   const [verb] = use.operands;
   if (verb === undefined || (verb.kind === "literal" && UNIT_REPORTS.has(verb.value))) return [];
   const fixed: Fixed = POWER.has(verb.value) ? "system" : "process";
@@ -43,7 +43,7 @@ const IP_OBJECT =
 const IP_VERB = /^(?:s|sh|sho|show|l|li|lis|list|ls|lst|g|ge|get)$/;
 
 /** `ip addr show`: any other verb changes the network of the machine, or runs a command in another namespace. */
-function ipEffects(use: Use): readonly Found[] {
+function ipEffects(use: Use): readonly FoundEffect[] {
   const [object, verb] = use.args.filter(({ value }) => !IP_OPTION.test(value));
   if (object === undefined) return [];
   const vague = [object, verb].find((arg) => arg !== undefined && arg.kind !== "literal");
@@ -54,22 +54,22 @@ function ipEffects(use: Use): readonly Found[] {
 
 const IFCONFIG_READS = /^-a$|^\w+$/;
 
-const ifconfigEffects = (use: Use): readonly Found[] =>
+const ifconfigEffects = (use: Use): readonly FoundEffect[] =>
   outside(use, (word) => use.args.length <= 1 && IFCONFIG_READS.test(word), "system");
 
 const ALTERNATIVES_READS = new Set(["--list", "--display", "--query", "--get-selections"]);
 
-const alternativesEffects = (use: Use): readonly Found[] =>
+const alternativesEffects = (use: Use): readonly FoundEffect[] =>
   outside(
     use,
     (word) => use.args.length <= 2 && (ALTERNATIVES_READS.has(word) || !word.startsWith("-")),
     "system",
   );
 
-const sysctlEffects = (use: Use): readonly Found[] => [
+const sysctlEffects = (use: Use): readonly FoundEffect[] => [
   ...use.operands
     .filter(({ kind, value }) => kind === "literal" && value.includes("="))
-    .map(({ span }): Found => ({ kind: "system", what: use.program, span })),
+    .map(({ span }): FoundEffect => ({ kind: "system", what: use.program, span })),
   ...use.operands.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg)),
   { kind: "read", path: "/proc/sys" },
 ];
@@ -96,8 +96,8 @@ const PS_OWNER = /^-[A-Za-z]*[GgstuU]$/;
  * `ps` has three kinds of options. Without a dash `e` shows the variables of every process, and an option with a dash is
  * read again without it when there is no such user, group or terminal.
  */
-function psEffects(use: Use): readonly Found[] {
-  const found: Found[] = [];
+function psEffects(use: Use): readonly FoundEffect[] {
+  const found: FoundEffect[] = [];
   const has = (form: RegExp): boolean => use.args.some(({ value }) => form.test(value));
   if (has(PS_EVERY) && has(PS_OWNER)) found.push({ kind: "read", path: ENVIRONMENT });
   for (let at = 0; at < use.args.length; at += 1) {
@@ -111,7 +111,7 @@ function psEffects(use: Use): readonly Found[] {
   return found;
 }
 
-function psOption(arg: Arg, use: Use): readonly Found[] {
+function psOption(arg: Arg, use: Use): readonly FoundEffect[] {
   const { kind, value, span } = arg;
   if (kind !== "literal") return [use.doubt("word.dynamic", arg)];
   if (value.includes("environ")) return [{ kind: "read", path: ENVIRONMENT, span }];
@@ -122,13 +122,13 @@ function psOption(arg: Arg, use: Use): readonly Found[] {
     : [use.doubt("option.unknown", arg)];
 }
 
-function psValue(arg: Arg, use: Use): readonly Found[] {
+function psValue(arg: Arg, use: Use): readonly FoundEffect[] {
   if (arg.loose === true) return [use.doubt("word.dynamic", arg)];
   return arg.value.includes("environ") ? [{ kind: "read", path: ENVIRONMENT, span: arg.span }] : [];
 }
 
 /** Prints variables by name, unless the name says that it is a secret; without a name it prints all. */
-function printenvEffects(use: Use): readonly Found[] {
+function printenvEffects(use: Use): readonly FoundEffect[] {
   const names = use.args.filter(({ value }) => value !== "-0" && value !== "--null");
   const doubts = names
     .filter(({ kind, value }) => kind !== "literal" || value.startsWith("-"))
@@ -138,7 +138,7 @@ function printenvEffects(use: Use): readonly Found[] {
 }
 
 /** Any operand but `size` and `speed` changes the terminal beyond the command. */
-function changesTerminal({ operands, program }: Use): readonly Found[] {
+function changesTerminal({ operands, program }: Use): readonly FoundEffect[] {
   return operands
     .filter(({ value }) => value !== "size" && value !== "speed")
     .map(({ span }) => ({ kind: "process", what: program, span }));
@@ -147,7 +147,7 @@ function changesTerminal({ operands, program }: Use): readonly Found[] {
 /**
  * Parts of this machine that a container gets. A container with all files or the engine's socket controls the machine.
  */
-const machineAccess = (use: Use): readonly Found[] => [...isolationLoss(use), ...mounts(use)];
+const machineAccess = (use: Use): readonly FoundEffect[] => [...isolationLoss(use), ...mounts(use)];
 
 /** Options that remove a container's isolation, with the values that do. */
 const ISOLATION: Readonly<Record<string, RegExp>> = {
@@ -157,7 +157,7 @@ const ISOLATION: Readonly<Record<string, RegExp>> = {
   "--device": /^\/dev\/(?:sd|nvme|vd|xvd|hd|mem|kmem|port|dm-|mapper|loop|disk)/,
 };
 
-function isolationLoss(use: Use): readonly Found[] {
+function isolationLoss(use: Use): readonly FoundEffect[] {
   return use.options.flatMap(({ name, value, span }) => {
     if (!Object.hasOwn(ISOLATION, name) || ISOLATION[name]?.test(value?.value ?? "") !== true) return [];
     const what = value === null ? `${use.program} ${name}` : `${use.program} ${name} ${value.value}`;
@@ -170,12 +170,12 @@ interface Mount {
   readonly readOnly: boolean;
 }
 
-function mounts(use: Use): readonly Found[] {
+function mounts(use: Use): readonly FoundEffect[] {
   const all = [
     ...valuesOf(use, "-v", "--volume").flatMap(ofVolume),
     ...valuesOf(use, "--mount").flatMap(ofMount),
   ];
-  return all.flatMap(({ from, readOnly }): readonly Found[] => {
+  return all.flatMap(({ from, readOnly }): readonly FoundEffect[] => {
     const path = use.place(from);
     if (path !== null && givesMachine(path))
       return [{ kind: "privilege", what: `${use.program} with ${path}`, span: from.span }];
@@ -208,7 +208,7 @@ function ofMount(value: Arg): readonly Mount[] {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
+export const SYSTEM_READERS: Readonly<Record<string, UseReader>> = {
   /** Commands about users read the system's accounts. */
   // On its own, the command tells what everybody in the box knows; inside of another command, it is the usual probe of
   // whether a way to run commands works.

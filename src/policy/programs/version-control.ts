@@ -1,29 +1,29 @@
 /** git's commands (its settings and revisions are in `git-settings.ts`), forges, Mercurial and Subversion. */
 import { given } from "./argument-roles.ts";
 import { isHarmless, loggedFiles, pathIn, shownFiles } from "./git-settings.ts";
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
+import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 /** With a batch, stdin names the objects to show, unless all are shown. */
-const batchObjects = (use: Use): readonly Found[] =>
+const batchObjects = (use: Use): readonly FoundEffect[] =>
   given(use, "--batch", "--batch-command") && !given(use, "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
 /** `git archive` searches for `-o` and `--remote` first, even among the values of other options. */
-const archiveOptions = (use: Use): readonly Found[] =>
+const archiveOptions = (use: Use): readonly FoundEffect[] =>
   use.options.flatMap(({ value, span }) =>
     value !== null && value.span !== span && value.value.startsWith("-")
       ? [use.doubt("option.unknown", value)]
       : [],
   );
-const change = (change: "local" | "lost" | "rewritten", { program }: Use): Found => ({
+const change = (change: "local" | "lost" | "rewritten", { program }: Use): FoundEffect => ({
   kind: "repository",
   change,
   what: program,
 });
 
 /** Files that are overwritten: their uncommitted changes are lost. */
-const overwriteEffects = (paths: readonly Arg[], use: Use): readonly Found[] => [
+const overwriteEffects = (paths: readonly Arg[], use: Use): readonly FoundEffect[] => [
   change("lost", use),
   ...paths.flatMap((arg) => {
     const path = pathIn(arg.value);
@@ -36,7 +36,7 @@ const overwriteEffects = (paths: readonly Arg[], use: Use): readonly Found[] => 
 /** Looks like a file, not like a branch: a leading dot, or a suffix. */
 const LOOKS_LIKE_FILE = /(?:^|\/)\.|\.[a-z]\w*$|\/$|[*?]/i;
 
-function checkoutEffects(use: Use): readonly Found[] {
+function checkoutEffects(use: Use): readonly FoundEffect[] {
   const { args, operands } = use;
   const makes = given(use, "-b", "-B", "--orphan", "--detach", "-d", "-t", "--track");
   const dashes = args.find(({ kind, value }) => value === "--" && kind === "literal");
@@ -51,18 +51,18 @@ function checkoutEffects(use: Use): readonly Found[] {
 }
 
 /** Changes only the index, unless the work tree is named too. */
-const restoreEffects = (use: Use): readonly Found[] =>
+const restoreEffects = (use: Use): readonly FoundEffect[] =>
   given(use, "-S", "--staged") && !given(use, "-W", "--worktree")
     ? [change("local", use)]
     : overwriteEffects(use.operands, use);
 
 /** Deletes only with `-f`; the deleted files are in no commit. */
-function cleanEffects(use: Use): readonly Found[] {
+function cleanEffects(use: Use): readonly FoundEffect[] {
   if (given(use, "-n", "--dry-run")) return [];
   return [change(given(use, "-f", "--force") ? "rewritten" : "lost", use)];
 }
 
-function removeEffects(use: Use): readonly Found[] {
+function removeEffects(use: Use): readonly FoundEffect[] {
   if (given(use, "-n", "--dry-run")) return [];
   if (given(use, "--cached")) return [change("local", use)];
   const recursive = given(use, "-r");
@@ -73,7 +73,7 @@ function removeEffects(use: Use): readonly Found[] {
   return [change(forced ? "lost" : "local", use), ...deleted];
 }
 
-function moveEffects(use: Use): readonly Found[] {
+function moveEffects(use: Use): readonly FoundEffect[] {
   if (given(use, "-n", "--dry-run")) return [];
   const sources = use.operands.slice(0, -1);
   const moved = sources.map(
@@ -90,7 +90,7 @@ function moveEffects(use: Use): readonly Found[] {
 const FORMAT_OPTIONS = new Set(["--format", "--pretty", "--group", "--sort"]);
 
 /** `-c key=value` before a command, and formats that start gpg. */
-function settingDoubts(use: Use): readonly Found[] {
+function settingDoubts(use: Use): readonly FoundEffect[] {
   const { globals, options } = use;
   const settings = globals.filter(
     ({ name, value }) => name === "-c" && (value?.kind !== "literal" || !isHarmless(value.value)),
@@ -121,7 +121,7 @@ const APPLY_INDEXES = new Set([
 ]);
 
 /** Without an option for the index only files of the working tree change; git refuses paths outside and in `.git`. */
-function applyEffects({ program, options, folder }: Use): readonly Found[] {
+function applyEffects({ program, options, folder }: Use): readonly FoundEffect[] {
   const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
   if (has(APPLY_LOOKS) && !options.some(({ name }) => name === "--apply")) return [];
   return [
@@ -131,11 +131,11 @@ function applyEffects({ program, options, folder }: Use): readonly Found[] {
   ];
 }
 
-const pruneEffects = (use: Use): readonly Found[] =>
+const pruneEffects = (use: Use): readonly FoundEffect[] =>
   given(use, "-n", "--dry-run") ? [] : [change("rewritten", use)];
 
 /** Unreferenced objects are kept for two weeks by default. */
-const gcEffects = (use: Use): readonly Found[] => {
+const gcEffects = (use: Use): readonly FoundEffect[] => {
   const prune = use.options.findLast(({ name }) => name === "--prune")?.value ?? null;
   const all = prune !== null && (prune.kind !== "literal" || /^(?:now|all|0.*)$/i.test(prune.value));
   return [change(all ? "rewritten" : "local", use)];
@@ -146,7 +146,7 @@ const REMOTE_URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0
  * The other repository: its host where one is named, a helper that runs a program (`ext::`), otherwise a name from
  * the settings.
  */
-function remoteEffects(use: Use): readonly Found[] {
+function remoteEffects(use: Use): readonly FoundEffect[] {
   const named = use.options.filter(({ name }) => name === "--repo").map(({ value }) => value);
   const texts = [...named, ...use.operands].filter((arg): arg is Arg => arg !== null);
   const hosts = texts.flatMap(({ value }) => REMOTE_URL.exec(value)?.[1]?.toLowerCase() ?? []);
@@ -166,7 +166,7 @@ const REF_LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
   ),
 };
 
-function namedRefs(use: Use): readonly Found[] {
+function namedRefs(use: Use): readonly FoundEffect[] {
   const { program, options, operands } = use;
   const lists = operands.length === 0 || options.some(({ name }) => REF_LISTS[program]?.has(name) === true);
   return lists ? [] : [change("local", use)];
@@ -175,7 +175,7 @@ function namedRefs(use: Use): readonly Found[] {
 const CHANGING_ACTIONS = new Set(["expire", "delete", "drop", "write"]);
 
 /** `reflog`: a first word that is no action names the ref to show. */
-function loggedRefs(use: Use): readonly Found[] {
+function loggedRefs(use: Use): readonly FoundEffect[] {
   const [action] = use.operands;
   const shown = loggedFiles(use);
   if (action === undefined || action.value === "show") return shown;
@@ -186,7 +186,7 @@ function loggedRefs(use: Use): readonly Found[] {
 }
 
 /** `-d` deletes a ref, and `--stdin` may; any other use changes the value of a ref. */
-function updatedRefs(use: Use): readonly Found[] {
+function updatedRefs(use: Use): readonly FoundEffect[] {
   const { program } = use;
   if (given(use, "-d")) return [{ kind: "repository", change: "rewritten", what: `${program} -d` }];
   if (given(use, "--stdin")) return [{ kind: "repository", change: "lost", what: `${program} --stdin` }];
@@ -194,22 +194,23 @@ function updatedRefs(use: Use): readonly Found[] {
 }
 
 /** With one name, the ref is read; with two, it is written. */
-const symbolicRef = (use: Use): readonly Found[] => (use.operands.length > 1 ? [change("local", use)] : []);
+const symbolicRef = (use: Use): readonly FoundEffect[] =>
+  use.operands.length > 1 ? [change("local", use)] : [];
 
 /** `+name` forces the push of this ref. */
-const forcedRefs = ({ operands }: Use): readonly Found[] =>
+const forcedRefs = ({ operands }: Use): readonly FoundEffect[] =>
   operands
     .filter(({ value }: Arg) => value.startsWith("+"))
     .map(({ value, span }) => ({ kind: "repository", change: "forced", what: value, span }));
 
 /** Without `-o`, the last name is the folder for the parts, also if it is the only one. */
-const mailsplitEffects = (use: Use): readonly Found[] =>
+const mailsplitEffects = (use: Use): readonly FoundEffect[] =>
   given(use, "-o")
     ? []
     : use.operands.slice(-1).map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
 /** Requests to a forge go over the network; a file among the arguments may be sent. */
-function forgeRequest(use: Use): readonly Found[] {
+function forgeRequest(use: Use): readonly FoundEffect[] {
   const files = use.operands.flatMap((arg: Arg) => {
     const value = arg.value.slice(arg.value.lastIndexOf("=") + 1).replace(/^@/, "");
     return /^(?:\.|\/(?!\/))/.test(value)
@@ -220,29 +221,29 @@ function forgeRequest(use: Use): readonly Found[] {
 }
 
 /** Settings whose key names a token or a password may show it. */
-const forgeTokens = (use: Use): readonly Found[] =>
+const forgeTokens = (use: Use): readonly FoundEffect[] =>
   use.operands
     .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
 
 /** The program installs its own scripts as git hooks. */
-const installedHooks = ({ folder }: Use): readonly Found[] => [
+const installedHooks = ({ folder }: Use): readonly FoundEffect[] => [
   { kind: "write", path: folder === null ? null : `${folder}/.git/hooks` },
 ];
-const lfsAttributes = ({ operands, folder }: Use): readonly Found[] =>
+const lfsAttributes = ({ operands, folder }: Use): readonly FoundEffect[] =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder === null ? null : `${folder}/.gitattributes` }];
 
 /** `^/trunk`: from the root of the repository on its server. */
-const svnAddresses = ({ operands }: Use): readonly Found[] =>
+const svnAddresses = ({ operands }: Use): readonly FoundEffect[] =>
   operands
     .filter(({ value }) => value.startsWith("^/"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
 /** Another repository by its address, which may stand in any argument and in values of options. */
-const otherRepositories = (use: Use): readonly Found[] => [
+const otherRepositories = (use: Use): readonly FoundEffect[] => [
   ...[...use.operands, ...[...use.globals, ...use.options].flatMap(({ value }) => value ?? [])]
     .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/\//i.test(value))
-    .map(({ span }): Found => ({ kind: "network", hosts: [], span })),
+    .map(({ span }): FoundEffect => ({ kind: "network", hosts: [], span })),
   ...use.options.flatMap(({ value, span }) =>
     value !== null && value.span !== span && /^-\D/.test(value.value)
       ? [use.doubt("option.unknown", value)]
@@ -251,7 +252,7 @@ const otherRepositories = (use: Use): readonly Found[] => [
 ];
 
 /** `foreach`: its words are one text for a shell. */
-function foreachModule(use: Use): readonly Found[] {
+function foreachModule(use: Use): readonly FoundEffect[] {
   const [first] = use.operands;
   if (first === undefined) return [];
   const known = use.operands.every(({ kind }) => kind === "literal");
@@ -264,15 +265,15 @@ function foreachModule(use: Use): readonly Found[] {
 }
 
 /** `show NAME` contacts the remote, unless an option forbids it. */
-const shownRemote = ({ options, operands }: Use): readonly Found[] =>
+const shownRemote = ({ options, operands }: Use): readonly FoundEffect[] =>
   operands.length === 0 || options.some(({ name }) => name === "-n") ? [] : [{ kind: "network", hosts: [] }];
 
-const removedTree = (use: Use): readonly Found[] => [
+const removedTree = (use: Use): readonly FoundEffect[] => [
   change(given(use, "-f", "--force") ? "lost" : "local", use),
 ];
 
 /** The readers of this file, by the names that rows use. */
-export const VERSION_CONTROL_READERS: Readonly<Record<string, Reader>> = {
+export const VERSION_CONTROL_READERS: Readonly<Record<string, UseReader>> = {
   "git settings and signatures": settingDoubts,
   "git objects on stdin": batchObjects,
   "git archive options": archiveOptions,

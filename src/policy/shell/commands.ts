@@ -30,7 +30,7 @@ import {
 import { dollar } from "./expansions.ts";
 import { newlines } from "./quotes.ts";
 import { noJoin, readRedirect } from "./reader-redirects.ts";
-import type { Assignment, List, Node, Reading, Redirect, Word } from "./shell-syntax.ts";
+import type { Assignment, List, Node, ShellReading, Redirect, Word } from "./shell-syntax.ts";
 import { oneWord, readWord } from "./words.ts";
 
 /** Reserved words that cannot start a command. */
@@ -54,7 +54,7 @@ const GRAMMAR: Grammar = { script, list, dollar, backtick };
  * Reads shell text as `bash -c` does without options and aliases. Anything uncertain is an error and ends the reading; the
  * tree holds what was read before it. Never throws.
  */
-export function readOwn(text: string): Reading {
+export function readOwn(text: string): ShellReading {
   const c = new Cursor(text, GRAMMAR, null);
   const tree = script(c, 0);
   if (c.awaited.length > 0) c.fail("a here-document has no body");

@@ -1,4 +1,4 @@
-import type { List, Node, Piece, Reading, Redirect, Span } from "./shell-syntax.ts";
+import type { List, Node, WordPiece, ShellReading, Redirect, Span } from "./shell-syntax.ts";
 
 /** Deeper nesting is an error, so that no text can exhaust the stack. */
 const MAX_DEPTH = 100;
@@ -22,7 +22,7 @@ export interface Grammar {
   readonly backtick: (c: Cursor, quoted: boolean) => Expansion;
 }
 
-type Problem = Reading["errors"][number];
+type Problem = ShellReading["errors"][number];
 
 /**
  * A position in the text being read. The first failure ends the reading: it moves the cursor to the end, so every loop
@@ -273,27 +273,29 @@ function continues(code: number): boolean {
   return (code >= 97 && code <= 122) || code === 91 || code === 93;
 }
 
-export type Expansion = Exclude<Piece, { readonly kind: "text" }>;
+export type Expansion = Exclude<WordPiece, { readonly kind: "text" }>;
 
 /** A piece of a word being read. `quoted` text is no pattern, brace or tilde, and may be empty. */
-export type Part = Expansion | { readonly kind: "text"; readonly text: string; readonly quoted: boolean };
+export type WordFragment =
+  | Expansion
+  | { readonly kind: "text"; readonly text: string; readonly quoted: boolean };
 
 /** Adds text, joined to the text before it if both are quoted or both are not. */
-export function addText(parts: Part[], text: string, quoted: boolean): void {
+export function addText(parts: WordFragment[], text: string, quoted: boolean): void {
   const last = parts.at(-1);
   if (last !== undefined && last.kind === "text" && last.quoted === quoted)
     parts[parts.length - 1] = { kind: "text", text: last.text + text, quoted };
   else if (quoted || text !== "") parts.push({ kind: "text", text, quoted });
 }
 
-export function addPart(parts: Part[], part: Part): void {
+export function addPart(parts: WordFragment[], part: WordFragment): void {
   if (part.kind === "text") addText(parts, part.text, part.quoted);
   else parts.push(part);
 }
 
 /** The normal form of a word's pieces. */
-export function normalPieces(parts: readonly Part[]): readonly Piece[] {
-  const pieces: Piece[] = [];
+export function normalPieces(parts: readonly WordFragment[]): readonly WordPiece[] {
+  const pieces: WordPiece[] = [];
   for (const part of parts) {
     const last = pieces.at(-1);
     if (part.kind === "text") {

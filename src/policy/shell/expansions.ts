@@ -25,7 +25,7 @@ import {
   nested,
   NEWLINE,
   OPEN,
-  type Part,
+  type WordFragment,
   QUESTION,
   SEMICOLON,
   SINGLE,
@@ -178,10 +178,10 @@ const CARET = 94;
 const MAX_CLASS_LENGTH = 20;
 
 /** Splits the text pieces, so that unquoted patterns are pieces of their own. */
-export function findPatterns(c: Cursor, pieces: Part[]): Part[] {
+export function findPatterns(c: Cursor, pieces: WordFragment[]): WordFragment[] {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsPattern(piece.text)))
     return pieces;
-  const found: Part[] = [];
+  const found: WordFragment[] = [];
   let open = false;
   for (const piece of pieces) {
     if (piece.kind !== "text" || piece.quoted) {
@@ -203,7 +203,7 @@ function holdsPattern(text: string): boolean {
 }
 
 /** @returns whether a bracket was opened and not closed in this text */
-function splitText(c: Cursor, text: string, found: Part[]): boolean {
+function splitText(c: Cursor, text: string, found: WordFragment[]): boolean {
   const lastClose = text.lastIndexOf("]");
   let open = false;
   let run = 0;

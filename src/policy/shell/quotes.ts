@@ -8,14 +8,14 @@ import {
   DOLLAR,
   DOUBLE,
   NEWLINE,
-  type Part,
+  type WordFragment,
   normalPieces,
   SINGLE,
   TAB,
 } from "./cursor.ts";
 
 /** Reads `'…'`. */
-export function single(c: Cursor, pieces: Part[]): void {
+export function single(c: Cursor, pieces: WordFragment[]): void {
   const start = c.pos;
   const close = c.text.indexOf("'", start + 1);
   if (close === -1 || close >= c.end) {
@@ -27,7 +27,7 @@ export function single(c: Cursor, pieces: Part[]): void {
 }
 
 /** Reads `"…"`. */
-export function double(c: Cursor, pieces: Part[]): void {
+export function double(c: Cursor, pieces: WordFragment[]): void {
   const start = c.pos++;
   addText(pieces, "", true);
   quotedText(c, { closer: DOUBLE, tabs: false }, pieces);
@@ -44,7 +44,7 @@ interface Quoted {
   readonly tabs: boolean;
 }
 
-function quotedText(c: Cursor, within: Quoted, pieces: Part[]): void {
+function quotedText(c: Cursor, within: Quoted, pieces: WordFragment[]): void {
   let run = c.pos;
   if (within.tabs) run = skipTabs(c);
   while (c.pos < c.end) {
@@ -68,7 +68,7 @@ function skipTabs(c: Cursor): number {
 }
 
 /** Reads an escape or expansion. @returns where the next run of plain text begins */
-function special(c: Cursor, code: number, within: Quoted, pieces: Part[]): number {
+function special(c: Cursor, code: number, within: Quoted, pieces: WordFragment[]): number {
   const start = c.pos;
   if (code === BACKSLASH) return escape(c, within, start);
   const piece = code === DOLLAR ? c.grammar.dollar(c, true) : c.grammar.backtick(c, true);
@@ -116,7 +116,7 @@ const NUMBERS: ReadonlyMap<string, readonly [digits: number, base: number]> = ne
 ]);
 
 /** Reads `$'…'`. Escapes for characters outside of ASCII are unsupported: their value depends on the locale. */
-export function ansi(c: Cursor, pieces: Part[]): void {
+export function ansi(c: Cursor, pieces: WordFragment[]): void {
   const start = c.pos;
   c.pos += 2;
   let text = "";
@@ -204,7 +204,7 @@ function hereDocumentBody(c: Cursor, awaited: Awaited): void {
     c.fail("a here-document is not terminated", start);
     return;
   }
-  const pieces: Part[] = [];
+  const pieces: WordFragment[] = [];
   if (awaited.quoted) {
     const text = c.text.slice(start, close.start);
     addText(pieces, awaited.tabs ? text.replaceAll(/(^|\n)\t+/g, "$1") : text, true);

@@ -5,7 +5,7 @@ import type {
   Compound,
   List,
   Node,
-  Piece,
+  WordPiece,
   Pipeline,
   Redirect,
   Simple,
@@ -215,13 +215,13 @@ function word(a: Word, b: Word): Difference | null {
   if (!sameSpan(a.span, b.span)) return at("extent of a word", a.span);
   if (a.pieces.length !== b.pieces.length) return at("pieces of a word", a.span);
   for (let index = 0; index < a.pieces.length; index++) {
-    const found = piece(a.pieces[index] as Piece, b.pieces[index] as Piece, a.span);
+    const found = piece(a.pieces[index] as WordPiece, b.pieces[index] as WordPiece, a.span);
     if (found !== null) return found;
   }
   return null;
 }
 
-function piece(a: Piece, b: Piece, span: Span): Difference | null {
+function piece(a: WordPiece, b: WordPiece, span: Span): Difference | null {
   if (a.kind !== b.kind || quotedness(a) !== quotedness(b)) return at("piece of a word", span);
   switch (a.kind) {
     case "text":
@@ -242,11 +242,11 @@ function piece(a: Piece, b: Piece, span: Span): Difference | null {
   }
 }
 
-function quotedness(of: Piece): boolean {
+function quotedness(of: WordPiece): boolean {
   return "quoted" in of && of.quoted;
 }
 
-type Unknown = Piece & { readonly kind: "unknown" };
+type Unknown = WordPiece & { readonly kind: "unknown" };
 
 function unknown(a: Unknown, b: Unknown, span: Span): Difference | null {
   if (a.what !== b.what) return at("expansion", span);

@@ -17,7 +17,7 @@ export type Span = readonly [start: number, end: number];
  *
  * Pieces have one form: neighbouring texts are one text, neighbouring globs are one glob, no text is empty.
  */
-export type Piece =
+export type WordPiece =
   /** Quotes and backslashes are removed. */
   | { readonly kind: "text"; readonly text: string }
   /**
@@ -63,7 +63,7 @@ export type Piece =
 export interface Word {
   readonly span: Span;
   /** None for `''`, nor for the value of `a=`. */
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly WordPiece[];
 }
 
 export interface Assignment {
@@ -151,7 +151,7 @@ export interface Compound {
 export type Node = Simple | Pipeline | List | Compound;
 
 /** Result of a reader. With errors, `tree` is partial and only good for finding dangers. */
-export interface Reading {
+export interface ShellReading {
   readonly tree: List;
   /** A message that starts with "unsupported" is about a limit of the reader, any other about the syntax. */
   readonly errors: readonly { readonly message: string; readonly span: Span }[];

@@ -20,8 +20,8 @@ import type {
   Compound,
   List,
   Node,
-  Piece,
-  Reading,
+  WordPiece,
+  ShellReading,
   Redirect,
   Simple,
   Span,
@@ -40,7 +40,7 @@ import {
 } from "./unbash-words.ts";
 
 /** Converts the tree of the package `unbash` to the tree of `shell-syntax.ts`. */
-export function readUnbash(text: string): Reading {
+export function readUnbash(text: string): ShellReading {
   const converter = new Converter(text);
   const tree = converter.whole(parse(text));
   return { tree, errors: converter.errors };
@@ -300,7 +300,7 @@ function bodyOf(source: HereDoc, converter: Converter): Word {
   return { span, pieces: merged(pieces) };
 }
 
-const asText = (text: string): readonly Piece[] => (text === "" ? [] : [{ kind: "text", text }]);
+const asText = (text: string): readonly WordPiece[] => (text === "" ? [] : [{ kind: "text", text }]);
 
 /** The meaning of a backslash in a here-document with an unquoted delimiter. */
 const unescaped = (text: string): string =>

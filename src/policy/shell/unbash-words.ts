@@ -5,7 +5,7 @@ import {
   type SyntaxNode,
   type WordPart,
 } from "unbash";
-import type { Node, Piece, Span, Word } from "./shell-syntax.ts";
+import type { Node, WordPiece, Span, Word } from "./shell-syntax.ts";
 
 /** Converts the scripts inside words; the command converter implements it. */
 export interface ScriptReader {
@@ -33,7 +33,7 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
   const { parts = [] } = word;
   const [home, from] = tildeOf(word.text);
   if (word.parts === undefined) return [{ span, pieces: [...home, ...textPieces(word.value.slice(from))] }];
-  let each: readonly Piece[][] = [[...home]];
+  let each: readonly WordPiece[][] = [[...home]];
   for (let index = 0; index < parts.length; index += 1) {
     const next = partPieces(parts[index] as WordPart, index === 0 ? from : 0, read);
     if (next.length !== 1) each = crossed(each, next);
@@ -46,9 +46,9 @@ const LIMIT = 64;
 
 /** A word that expands to too many stays one unknown word. */
 function crossed(
-  each: readonly (readonly Piece[])[],
-  next: readonly (readonly Piece[])[],
-): readonly Piece[][] {
+  each: readonly (readonly WordPiece[])[],
+  next: readonly (readonly WordPiece[])[],
+): readonly WordPiece[][] {
   if (each.length * next.length > LIMIT) return [[severalWords([...each, ...next])]];
   return each.flatMap((pieces) => next.map((more) => [...pieces, ...more]));
 }
@@ -62,7 +62,7 @@ export function wordOf(word: SourceWord, read: ScriptReader): Word {
 }
 
 /** An unknown piece, with every script that runs in it. */
-function severalWords(words: readonly (readonly Piece[])[]): Piece {
+function severalWords(words: readonly (readonly WordPiece[])[]): WordPiece {
   const scripts = words
     .flat()
     .flatMap((piece) =>
@@ -76,16 +76,16 @@ export function assignmentAsWord(source: Source, read: ScriptReader): Word {
   const before = `${source.name}${source.append === true ? "+=" : "="}`;
   const { value, index } = source;
   const plain = index === undefined && value.type === "Word";
-  const pieces: readonly Piece[] = plain
+  const pieces: readonly WordPiece[] = plain
     ? wordOf(value, read).pieces
     : [{ kind: "unknown", what: "parameter", quoted: false, scripts: scriptsIn(source, read) }];
   return { span: [source.pos, source.end], pieces: merged([{ kind: "text", text: before }, ...pieces]) };
 }
 
-const textPieces = (text: string): readonly Piece[] => (text === "" ? [] : [{ kind: "text", text }]);
+const textPieces = (text: string): readonly WordPiece[] => (text === "" ? [] : [{ kind: "text", text }]);
 
 /** The piece for an unquoted leading `~`, and the length of the text that it covers. */
-function tildeOf(text: string): readonly [readonly Piece[], number] {
+function tildeOf(text: string): readonly [readonly WordPiece[], number] {
   if (!text.startsWith("~")) return [[], 0];
   const slash = text.indexOf("/");
   const prefix = slash === -1 ? text : text.slice(0, slash);
@@ -97,7 +97,7 @@ function tildeOf(text: string): readonly [readonly Piece[], number] {
 }
 
 /** The alternatives of one part; only braces have several. */
-function partPieces(part: WordPart, from: number, read: ScriptReader): readonly (readonly Piece[])[] {
+function partPieces(part: WordPart, from: number, read: ScriptReader): readonly (readonly WordPiece[])[] {
   if (part.type === "BraceExpansion" && isStatic(part.text)) {
     const expanded = expandBraces(part.text);
     if (expanded !== null) return expanded.map(patternPieces);
@@ -106,10 +106,10 @@ function partPieces(part: WordPart, from: number, read: ScriptReader): readonly 
 }
 
 /** `*` and `?` in the results of braces. */
-function patternPieces(text: string): readonly Piece[] {
+function patternPieces(text: string): readonly WordPiece[] {
   return text
     .split(/([*?]+)/)
-    .flatMap((part, index): readonly Piece[] =>
+    .flatMap((part, index): readonly WordPiece[] =>
       index % 2 === 1 ? [{ kind: "glob", text: part }] : textPieces(part),
     );
 }
@@ -121,7 +121,7 @@ interface Where {
   readonly read: ScriptReader;
 }
 
-export function plainPieces(part: WordPart, where: Where): readonly Piece[] {
+export function plainPieces(part: WordPart, where: Where): readonly WordPiece[] {
   const { quoted, read } = where;
   switch (part.type) {
     case "Literal":
@@ -157,7 +157,7 @@ export function plainPieces(part: WordPart, where: Where): readonly Piece[] {
   }
 }
 
-function quotedPieces(parts: readonly WordPart[], read: ScriptReader): readonly Piece[] {
+function quotedPieces(parts: readonly WordPart[], read: ScriptReader): readonly WordPiece[] {
   const where: Where = { from: 0, quoted: true, read };
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return plainPieces(only, where);
@@ -168,7 +168,7 @@ const unknown = (
   what: "parameter" | "arithmetic" | "locale",
   part: WordPart,
   { quoted, read }: Where,
-): Piece => ({
+): WordPiece => ({
   kind: "unknown",
   what,
   quoted,
@@ -214,9 +214,9 @@ export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[]
   return found;
 }
 
-export function merged(pieces: readonly Piece[]): readonly Piece[] {
+export function merged(pieces: readonly WordPiece[]): readonly WordPiece[] {
   if (pieces.length < 2) return pieces;
-  const out: Piece[] = [];
+  const out: WordPiece[] = [];
   for (const piece of pieces) {
     const before = out[out.length - 1];
     if (piece.kind === "text" && before?.kind === "text")

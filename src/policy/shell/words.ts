@@ -19,7 +19,7 @@ import {
   NEWLINE,
   normalPieces,
   OPEN,
-  type Part,
+  type WordFragment,
   SINGLE,
 } from "./cursor.ts";
 import { findPatterns, substitution } from "./expansions.ts";
@@ -81,7 +81,7 @@ function endsWord(text: string, at: number): boolean {
 
 function readPieces(c: Cursor, use: Use, out: Word[]): void {
   const start = c.pos;
-  const pieces: Part[] = [];
+  const pieces: WordFragment[] = [];
   let joined = false;
   for (let code = c.peek(); code !== -1; code = c.peek()) {
     if (code === BACKSLASH && c.peek(1) === NEWLINE) {
@@ -100,7 +100,7 @@ function readPieces(c: Cursor, use: Use, out: Word[]): void {
 const NAME = /\$[A-Za-z_]/;
 
 /** Reads a part of a word; false at its end. */
-function readPart(c: Cursor, code: number, pieces: Part[]): boolean {
+function readPart(c: Cursor, code: number, pieces: WordFragment[]): boolean {
   const bits = code < 128 ? (CLASS[code] ?? 0) : 0;
   if ((bits & BREAK) !== 0) {
     if (endsWord(c.text, c.pos) || c.peek(1) !== OPEN) return false;
@@ -110,7 +110,7 @@ function readPart(c: Cursor, code: number, pieces: Part[]): boolean {
   return true;
 }
 
-function plainRun(c: Cursor, pieces: Part[]): void {
+function plainRun(c: Cursor, pieces: WordFragment[]): void {
   const start = c.pos;
   for (; c.pos < c.end; c.pos++) {
     const code = c.text.charCodeAt(c.pos);
@@ -119,7 +119,7 @@ function plainRun(c: Cursor, pieces: Part[]): void {
   addText(pieces, c.text.slice(start, c.pos), false);
 }
 
-function active(c: Cursor, code: number, pieces: Part[]): void {
+function active(c: Cursor, code: number, pieces: WordFragment[]): void {
   switch (code) {
     case SINGLE:
       return single(c, pieces);
@@ -134,7 +134,7 @@ function active(c: Cursor, code: number, pieces: Part[]): void {
   }
 }
 
-function escaped(c: Cursor, pieces: Part[]): void {
+function escaped(c: Cursor, pieces: WordFragment[]): void {
   if (c.peek(1) === -1) {
     c.fail("unsupported: a backslash at the end");
     return;
@@ -144,7 +144,7 @@ function escaped(c: Cursor, pieces: Part[]): void {
   c.pos += 1 + character.length;
 }
 
-function dollarSign(c: Cursor, pieces: Part[]): void {
+function dollarSign(c: Cursor, pieces: WordFragment[]): void {
   const next = c.peek(1);
   if (next === SINGLE) ansi(c, pieces);
   else if (next === DOUBLE) pieces.push(locale(c));
@@ -158,8 +158,8 @@ function dollarSign(c: Cursor, pieces: Part[]): void {
   }
 }
 
-function locale(c: Cursor): Part {
-  const inside: Part[] = [];
+function locale(c: Cursor): WordFragment {
+  const inside: WordFragment[] = [];
   c.pos++;
   double(c, inside);
   const scripts = inside.flatMap((piece) =>
@@ -171,7 +171,7 @@ function locale(c: Cursor): Part {
 interface Raw {
   readonly use: Use;
   readonly span: Span;
-  readonly pieces: Part[];
+  readonly pieces: WordFragment[];
   /** Whether the word contains a `$name`. */
   readonly names: boolean;
 }
@@ -194,7 +194,7 @@ function finishWord(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): 
   }
 }
 
-const longerName = (word: readonly Part[]): boolean =>
+const longerName = (word: readonly WordFragment[]): boolean =>
   word.some((piece, at) => {
     const next = word[at + 1];
     return piece.kind === "variable" && next?.kind === "text" && !next.quoted && /^\w/.test(next.text);
@@ -207,15 +207,15 @@ const NAMED = /^~[\w.+-]+$/;
 
 type TildeUse = "argument" | "value" | "target" | "other" | "expanded";
 
-const isUnquoted = (piece: Part | undefined): piece is Part & { kind: "text" } =>
+const isUnquoted = (piece: WordFragment | undefined): piece is WordFragment & { kind: "text" } =>
   piece?.kind === "text" && !piece.quoted;
 
 /** Splits the text pieces, so that the unquoted tildes that bash replaces are pieces of their own. */
-function findTildes(c: Cursor, pieces: Part[], use: TildeUse): Part[] {
+function findTildes(c: Cursor, pieces: WordFragment[], use: TildeUse): WordFragment[] {
   if (!pieces.some((piece) => isUnquoted(piece) && piece.text.includes("~"))) return pieces;
   const named = use !== "value" && isNamed(c, isUnquoted(pieces[0]) ? pieces[0].text : "", use);
   const assigned = named || use === "value";
-  const found: Part[] = [];
+  const found: WordFragment[] = [];
   for (const [index, piece] of pieces.entries()) {
     if (!isUnquoted(piece)) addPart(found, piece);
     else {
@@ -244,7 +244,7 @@ interface Place {
   readonly last: boolean;
 }
 
-function splitText(c: Cursor, text: string, { assigned, first, last }: Place, found: Part[]): void {
+function splitText(c: Cursor, text: string, { assigned, first, last }: Place, found: WordFragment[]): void {
   let run = 0;
   for (let at = text.indexOf("~"); at !== -1; at = text.indexOf("~", at + 1)) {
     if (at !== first && !(assigned && text[at - 1] === ":")) continue;
@@ -263,7 +263,7 @@ function prefixEnd(text: string, from: number, assigned: boolean): number {
   return text.length;
 }
 
-function prefix(c: Cursor, text: string): Part {
+function prefix(c: Cursor, text: string): WordFragment {
   if (text === "~") return { kind: "home" };
   if (!NAMED.test(text)) c.fail("unsupported: this tilde");
   return { kind: "unknown", what: "tilde", quoted: false, scripts: [] };
@@ -279,7 +279,7 @@ const MAX_BRACE_DEPTH = 8;
 type Codes = readonly number[];
 
 /** The words that a word's braces expand to, an empty list of pieces for an empty word; null without an expansion. */
-function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | null {
+function expandBraces(c: Cursor, pieces: readonly WordFragment[]): WordFragment[][] | null {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsBrace(piece.text))) return null;
   const codes = toCodes(pieces);
   if (!separated(codes)) return null;
@@ -294,7 +294,7 @@ function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | null {
   return words.map((word) => toPieces(word, pieces));
 }
 
-function toCodes(pieces: readonly Part[]): Codes {
+function toCodes(pieces: readonly WordFragment[]): Codes {
   const codes: number[] = [];
   for (const [index, piece] of pieces.entries())
     if (piece.kind !== "text" || piece.quoted) codes.push(-1 - index);
@@ -391,8 +391,8 @@ function cross(left: readonly Codes[], right: readonly Codes[]): Codes[] {
   return left.flatMap((before) => right.map((after) => [...before, ...after]));
 }
 
-function toPieces(word: Codes, pieces: readonly Part[]): Part[] {
-  const made: Part[] = [];
+function toPieces(word: Codes, pieces: readonly WordFragment[]): WordFragment[] {
+  const made: WordFragment[] = [];
   let text = "";
   for (const code of word) {
     if (code >= 0) {

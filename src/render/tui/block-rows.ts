@@ -4,7 +4,7 @@ import { callLine } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { eventLine, planLines } from "../tty/run-lines.ts";
-import type { Block, EndedCall } from "./chat-state.ts";
+import type { Block, EndedChatCall } from "./chat-state.ts";
 import { markdownRows } from "./markdown-rows.ts";
 import type { SpanStyle } from "./text-rows.ts";
 
@@ -104,7 +104,7 @@ export function plainRows(text: string, width: number): readonly string[] {
 /** Most rows of a call's output that are shown at once. */
 const LAST = { ok: 4, other: 10 } as const;
 
-function callRows(call: EndedCall, stream: Output): readonly string[] {
+function callRows(call: EndedChatCall, stream: Output): readonly string[] {
   const indent = call.agent === undefined ? "" : INDENT;
   return [
     ...linesIn(callLine(call, call.ended, stream, indent)),
@@ -114,7 +114,7 @@ function callRows(call: EndedCall, stream: Output): readonly string[] {
 }
 
 /** Why the call was not simply allowed, unless the line above says so. */
-function verdictRows({ decided, ended }: EndedCall, stream: Output, indent: string): readonly string[] {
+function verdictRows({ decided, ended }: EndedChatCall, stream: Output, indent: string): readonly string[] {
   if (decided === undefined || decided.decision === "allow" || ended.kind === "denied") return [];
   const width = widthOfStream(stream) - indent.length - INDENT.length;
   // The first rule is the strictest; later ones may allow their part.
@@ -126,7 +126,7 @@ function verdictRows({ decided, ended }: EndedCall, stream: Output, indent: stri
 }
 
 /** What a person sees without asking: the end of a command's output, or the changes to a file. */
-function bodyRows(call: EndedCall, stream: Output): readonly string[] {
+function bodyRows(call: EndedChatCall, stream: Output): readonly string[] {
   const { tool, ended } = call;
   if (ended.kind === "denied" || ended.kind === "invalid") return [];
   const diff = ended.kind === "ok" ? changedLines(call) : [];
@@ -175,7 +175,7 @@ function paintedDiffRow(line: string, shown: string, stream: Output): string {
 const MAX_DIFF = 16;
 
 /** Removed and added lines, for the tools that change files. */
-function changedLines({ tool, args }: EndedCall): readonly string[] {
+function changedLines({ tool, args }: EndedChatCall): readonly string[] {
   const of = (key: string): string => {
     const value = args[key];
     return typeof value === "string" ? value : "";
@@ -219,7 +219,7 @@ function editLines(edit: unknown): readonly string[] {
 /** Most lines of a call shown on the screen; the session's report has all of them. */
 const MAX_WHOLE = 5000;
 
-function wholeRows(call: EndedCall, stream: Output): readonly string[] {
+function wholeRows(call: EndedChatCall, stream: Output): readonly string[] {
   const width = widthOfStream(stream);
   const diff = changedLines(call);
   const lines = [...diff, ...(diff.length > 0 ? [""] : []), ...outputLines(call.ended.text)];

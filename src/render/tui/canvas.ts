@@ -4,7 +4,7 @@ import { createElement, type ReactElement } from "react";
 import type { Output } from "../tty/output.ts";
 
 /** The part that is drawn last, and redrawn whenever it changes. */
-export interface Frame {
+export interface ScreenFrame {
   readonly rows: readonly string[];
   /** Both count from 0; undefined if nothing can be typed. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined;
@@ -14,7 +14,7 @@ interface Item {
   readonly text: string;
 }
 
-interface ChatView extends Frame {
+interface ChatView extends ScreenFrame {
   readonly items: readonly Item[];
 }
 
@@ -43,7 +43,7 @@ export class Canvas {
   }
 
   /** Rows may have styles of the output; each row has to fit its width. */
-  draw(above: readonly string[], frame: Frame): void {
+  draw(above: readonly string[], frame: ScreenFrame): void {
     const items = this.#itemsOf(above);
     const rows = frame.rows.map((row) => this.#output.shownText(row));
     const shown = createElement(Chat, { items, rows, cursor: frame.cursor });

@@ -5,7 +5,7 @@ import type { Status } from "../tty/live-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { wordsOf } from "../tty/run-lines.ts";
 import type { AnswerRows } from "./block-rows.ts";
-import type { Frame } from "./canvas.ts";
+import type { ScreenFrame } from "./canvas.ts";
 import type { ChatState } from "./chat-state.ts";
 import { type EditorRows, rowsOf } from "./text-rows.ts";
 import type { EditorState } from "./line-editor.ts";
@@ -61,7 +61,7 @@ const HINT_ROWS = 5;
 const MAX_HINTS = HINT_ROWS + 1;
 
 /** At least one row less than the screen has, so that it can be repainted in place. */
-export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): Frame {
+export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): ScreenFrame {
   const width = widthOfStream(stream);
   // Keeps out of the first row: tmux moves what is erased from there into its scrollback, where it would appear twice.
   const height = Math.max(6, (stream.rows || HEIGHT) - 2);
@@ -139,7 +139,7 @@ function queueRows({ queue }: FrameView, width: number, stream: Output): readonl
 
 interface Part {
   readonly rows: readonly string[];
-  readonly cursor: Frame["cursor"];
+  readonly cursor: ScreenFrame["cursor"];
 }
 
 interface Room {

@@ -11,7 +11,7 @@ interface ChatCall extends ShownCall {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-export interface EndedCall extends ChatCall {
+export interface EndedChatCall extends ChatCall {
   readonly ended: Of<"call.ended">;
 }
 
@@ -20,8 +20,8 @@ export type Block =
   | { readonly kind: "said"; readonly text: string }
   /** `first`: the first part of a reply. */
   | { readonly kind: "answer"; readonly text: string; readonly first: boolean }
-  | { readonly kind: "call"; readonly call: EndedCall }
-  | { readonly kind: "whole"; readonly call: EndedCall }
+  | { readonly kind: "call"; readonly call: EndedChatCall }
+  | { readonly kind: "whole"; readonly call: EndedChatCall }
   | { readonly kind: "plan"; readonly plan: Plan; readonly before: Plan }
   | { readonly kind: "event"; readonly event: AgentEvent }
   /** Lines that are already styled: answers of commands, questions. */
@@ -56,7 +56,7 @@ export interface ChatState {
   readonly context: number | undefined;
   readonly spent: Spent;
   /** Newest last. */
-  readonly outputs: readonly EndedCall[];
+  readonly outputs: readonly EndedChatCall[];
   /** A hook has replaced the model's answer. */
   readonly replaced: boolean;
 }
@@ -253,7 +253,7 @@ function endedCall(state: ChatState, event: Of<"call.ended">): ChatState {
     args: {},
     decided: undefined,
   };
-  const call: EndedCall = { ...(state.calls.find(is) ?? unknown), ended: event };
+  const call: EndedChatCall = { ...(state.calls.find(is) ?? unknown), ended: event };
   const next = { ...state, calls: state.calls.filter((each) => !is(each)) };
   // The plan's own event has already shown it.
   if (call.tool === "plan" && event.kind === "ok") return next;

@@ -2,7 +2,7 @@ import { visiblePieces } from "../../core/visible.ts";
 import { type ColouredLine, colouredLine, inlineSpans } from "./markdown-spans.ts";
 import {
   rowWidth,
-  type Span,
+  type StyledText,
   span,
   type SpanRow,
   type SpanStyle,
@@ -221,7 +221,7 @@ function textRead(line: string, width: number, { open }: LinePart): ReadLine {
 }
 
 /** A deep quote gets only as many bars as leave half the width for text. */
-const margin = (depth: number, width: number): readonly Span[] =>
+const margin = (depth: number, width: number): readonly StyledText[] =>
   depth === 0
     ? []
     : [span("│ ".repeat(Math.max(1, Math.min(depth, MAX_DEPTH, Math.floor(width / 4) - 1))), "dim")];
@@ -367,7 +367,7 @@ function tableRow({ widths, toRight }: Table, line: string, style?: SpanStyle): 
   );
   const height = Math.max(...columns.map((rows) => rows.length));
   return Array.from({ length: height }, (_, place) =>
-    columns.flatMap((rows, at): readonly Span[] => {
+    columns.flatMap((rows, at): readonly StyledText[] => {
       const row = rows[place] ?? [];
       const blank = span(" ".repeat(Math.max(0, (widths[at] ?? 0) - rowWidth(row))));
       const cell = toRight[at] === true ? [blank, ...row] : [...row, blank];
@@ -376,7 +376,7 @@ function tableRow({ widths, toRight }: Table, line: string, style?: SpanStyle): 
   ).map((row) => row.filter(({ text }) => text !== ""));
 }
 
-const withStyle = (spans: readonly Span[], style: SpanStyle | undefined): readonly Span[] =>
+const withStyle = (spans: readonly StyledText[], style: SpanStyle | undefined): readonly StyledText[] =>
   style === undefined ? spans : spans.map(({ text, styles }) => ({ text, styles: [...styles, style] }));
 
 const tableRule = ({ widths }: Table): SpanRow => [

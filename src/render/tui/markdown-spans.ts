@@ -1,18 +1,18 @@
-import { type Span, span, type SpanStyle } from "./text-rows.ts";
+import { type StyledText, span, type SpanStyle } from "./text-rows.ts";
 
 /**
  * Bold, italic, struck-out text, code and links within one line, in linear time. Marks without a counterpart stay as
  * they are; in a line that is still being written (`open`), they count as closed at its end, so that nothing shown has
  * to be taken back.
  */
-export function inlineSpans(line: string, open = false): readonly Span[] {
+export function inlineSpans(line: string, open = false): readonly StyledText[] {
   const tokens = tokensOf(line, open);
   pairMarks(tokens, open);
   return styled(tokens);
 }
 
 type Token =
-  | { readonly kind: "span"; readonly span: Span }
+  | { readonly kind: "span"; readonly span: StyledText }
   | {
       readonly kind: "mark";
       readonly sign: string;
@@ -43,7 +43,7 @@ function tokensOf(line: string, open: boolean): Token[] {
     form.lastIndex = at;
     return form.exec(line);
   };
-  const take = (length: number, ...spans: readonly Span[]): void => {
+  const take = (length: number, ...spans: readonly StyledText[]): void => {
     for (const each of spans) tokens.push({ kind: "span", span: each });
     at += length;
   };
@@ -71,7 +71,7 @@ function tokensOf(line: string, open: boolean): Token[] {
 const linkIn = (match: (form: RegExp) => RegExpExecArray | null, open: boolean): RegExpExecArray | null =>
   match(LINK) ?? match(ADDRESS) ?? (open ? match(OPEN_LINK) : null);
 
-function linkSpans(words: string, address: string | undefined): readonly Span[] {
+function linkSpans(words: string, address: string | undefined): readonly StyledText[] {
   if (address === undefined || address === words) return [span(words, "link")];
   return [span(words, "link"), span(` (${address})`, "dim")];
 }
@@ -81,7 +81,7 @@ interface Ticks {
   readonly unclosed: Set<number>;
 }
 
-function codeAt(line: string, at: number, ticks: string, { open, unclosed }: Ticks): [number, Span] {
+function codeAt(line: string, at: number, ticks: string, { open, unclosed }: Ticks): [number, StyledText] {
   const from = at + ticks.length;
   const end = unclosed.has(ticks.length) ? -1 : closing(line, from, ticks);
   if (end !== -1) return [end + ticks.length - at, span(trimmed(line.slice(from, end)), "code")];
@@ -181,8 +181,8 @@ function pairMarks(tokens: readonly Token[], open: boolean): void {
 }
 
 /** A style within itself is one: the styles of a span are as many as there are kinds of marks. */
-function styled(tokens: readonly Token[]): readonly Span[] {
-  const spans: Span[] = [];
+function styled(tokens: readonly Token[]): readonly StyledText[] {
+  const spans: StyledText[] = [];
   const depths = new Map<SpanStyle, number>();
   let styles: readonly SpanStyle[] = [];
   const change = (style: SpanStyle, by: 1 | -1): void => {
@@ -208,7 +208,7 @@ function styled(tokens: readonly Token[]): readonly Span[] {
  * each line is read once. Recognizes comments, strings, numbers and keywords; that is enough for reading.
  */
 export interface ColouredLine {
-  readonly spans: readonly Span[];
+  readonly spans: readonly StyledText[];
   /** The end of the comment or string that is open at the end of the line. */
   readonly open: Open | undefined;
 }
@@ -222,7 +222,7 @@ export function colouredLine(line: string, name: string, before: Open | undefine
   if (name === "diff" || name === "patch") return { spans: [diffLine(line)], open: undefined };
   const language = languageOf(name);
   if (language === undefined) return { spans: [span(line)], open: undefined };
-  const spans: Span[] = [];
+  const spans: StyledText[] = [];
   /** Quotes that are not closed in the rest of the line. */
   const unclosed = new Set<string>();
   let open = before;
@@ -293,7 +293,7 @@ function quoteEnd(line: string, at: number, quote: string, unclosed: Set<string>
   return quote === '"' ? line.length : at + 1;
 }
 
-function diffLine(line: string): Span {
+function diffLine(line: string): StyledText {
   if (line.startsWith("@@")) return span(line, "keyword");
   if (line.startsWith("+")) return span(line, "added");
   return line.startsWith("-") ? span(line, "removed") : span(line);

@@ -17,14 +17,14 @@ export type SpanStyle =
   | "added"
   | "removed";
 
-export interface Span {
+export interface StyledText {
   readonly text: string;
   readonly styles: readonly SpanStyle[];
 }
 
-export type SpanRow = readonly Span[];
+export type SpanRow = readonly StyledText[];
 
-export const span = (text: string, ...styles: readonly SpanStyle[]): Span => ({ text, styles });
+export const span = (text: string, ...styles: readonly SpanStyle[]): StyledText => ({ text, styles });
 export const textOfRow = (row: SpanRow): string => row.map(({ text }) => text).join("");
 
 const isSame = (a: readonly SpanStyle[], b: readonly SpanStyle[]): boolean =>
@@ -42,7 +42,7 @@ interface Cell {
   readonly styles: readonly SpanStyle[];
 }
 
-function cellsIn(spans: readonly Span[], width: number): readonly Cell[] {
+function cellsIn(spans: readonly StyledText[], width: number): readonly Cell[] {
   return spans.flatMap(({ text, styles }) =>
     graphemesOf(text).flatMap((each) =>
       partsOf(shownOf(each.text), width).map((part) => ({ ...part, styles })),
@@ -61,7 +61,7 @@ function joined(cells: readonly Cell[]): SpanRow {
 }
 
 /** Rows of at most `width` columns, broken at blanks if possible; `breaks` is off for code, which keeps its blanks. */
-export function wrappedSpans(spans: readonly Span[], width: number, breaks = true): readonly SpanRow[] {
+export function wrappedSpans(spans: readonly StyledText[], width: number, breaks = true): readonly SpanRow[] {
   const room = Math.max(2, width);
   const rows: SpanRow[] = [];
   let row: Cell[] = [];
@@ -94,8 +94,8 @@ function withoutEnd(row: readonly Cell[]): readonly Cell[] {
 
 /** Puts a margin before each row: one for the first, one of the same width for the others. */
 export const withMargin = (
-  first: readonly Span[],
-  others: readonly Span[],
+  first: readonly StyledText[],
+  others: readonly StyledText[],
   rows: readonly SpanRow[],
 ): SpanRow[] =>
   rows.map((row, at) => [...(at === 0 ? first : others), ...row].filter(({ text }) => text !== ""));

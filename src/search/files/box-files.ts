@@ -6,7 +6,7 @@ import type { Skip } from "../search-store.ts";
 /** What the files of a workspace are to the search, how the box finds them, and how it sends their contents. */
 
 /** Identifies an unchanged file without reading it. As doubles: host and box compute the same values. */
-export interface Stamp {
+export interface FileStamp {
   readonly size: number;
   readonly mtimeMs: number;
   readonly ctimeMs: number;
@@ -14,14 +14,14 @@ export interface Stamp {
 }
 
 /** A file found below the workspace. */
-export interface Found {
+export interface FoundFile {
   readonly path: string;
   /** `closed`: a folder that may not be read. */
   readonly kind: "file" | "folder" | "closed" | "link" | "odd";
-  readonly stamp: Stamp;
+  readonly stamp: FileStamp;
 }
 
-export const isSameStamp = (a: Stamp, b: Stamp): boolean =>
+export const isSameStamp = (a: FileStamp, b: FileStamp): boolean =>
   a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.ino === b.ino;
 
 /** The kernel's clock for files is coarse; on file systems with whole seconds it is coarser. */
@@ -29,13 +29,13 @@ const COARSE_MS = 100;
 const COARSER_MS = 2100;
 
 /** Whether any change after the stamp was taken would give the file another stamp. */
-export const isSettled = ({ ctimeMs }: Stamp, lookedAt: number): boolean =>
+export const isSettled = ({ ctimeMs }: FileStamp, lookedAt: number): boolean =>
   ctimeMs > 0 && ctimeMs < lookedAt - (ctimeMs % 1000 === 0 ? COARSER_MS : COARSE_MS);
 
 /** An ignore file of the workspace. */
 export interface RuleFile {
   readonly path: string;
-  readonly stamp: Stamp;
+  readonly stamp: FileStamp;
   readonly text: string;
 }
 
@@ -60,8 +60,8 @@ export interface PathRules {
 
 /** Files that may be read, and files left out, each with its reason. */
 export interface Listing {
-  readonly files: ReadonlyMap<string, Stamp>;
-  readonly skipped: ReadonlyMap<string, { readonly stamp: Stamp; readonly why: Skip }>;
+  readonly files: ReadonlyMap<string, FileStamp>;
+  readonly skipped: ReadonlyMap<string, { readonly stamp: FileStamp; readonly why: Skip }>;
   readonly rules: readonly RuleFile[];
   /** Files whose names are not valid text; they have no path that could be shown or requested. */
   readonly nameless: number;
@@ -85,7 +85,7 @@ export const closedIn = (format: string): string => format.replace("%y", "closed
 /**
  * The entries of one piece of output: awaiting each entry takes longer than reading it. Undefined for an unusable path.
  */
-export type Names = readonly (Found | undefined)[];
+export type Names = readonly (FoundFile | undefined)[];
 
 /**
  * Parses what `find` wrote in that format. Rejects a malformed listing, and any path that does not begin with `start`.
@@ -94,7 +94,7 @@ export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): Asy
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of output) {
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    const names: (Found | undefined)[] = [];
+    const names: (FoundFile | undefined)[] = [];
     const take = (fields: readonly string[]): void => void names.push(foundIn(fields, start));
     rest = inOneText(all, take) ?? oneByOne(all, take);
     yield names;
@@ -134,14 +134,14 @@ function recordEnd(bytes: Buffer, from: number): number {
   return at;
 }
 
-const KINDS: Readonly<Record<string, Found["kind"]>> = {
+const KINDS: Readonly<Record<string, FoundFile["kind"]>> = {
   f: "file",
   d: "folder",
   closed: "closed",
   l: "link",
 };
 
-function foundIn(fields: readonly string[], start: string): Found | undefined {
+function foundIn(fields: readonly string[], start: string): FoundFile | undefined {
   const [kind = "", size = "", modified = "", changed = "", ino = "", whole = ""] = fields;
   if (!whole.startsWith(start)) throw unreadableListing();
   const path = whole.slice(start.length);

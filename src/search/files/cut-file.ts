@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { lastName } from "../../core/file-names.ts";
-import { type CutFile, HUGE, type Piece, type Skip } from "../search-store.ts";
+import { type CutFile, HUGE, type FilePiece, type Skip } from "../search-store.ts";
 import {
   jointKind,
   jointNames,
   type Mark,
   MAX_COUNT,
-  type Part,
+  type DeclarationPart,
   partsOf,
   sectionMarks,
   shellMarks,
@@ -51,7 +51,7 @@ export class Cutter implements Disposable {
     this.syntax[Symbol.dispose]();
   }
 
-  private pieces(text: string, language: string): readonly Piece[] {
+  private pieces(text: string, language: string): readonly FilePiece[] {
     const marks = this.marks(text, language);
     return pack(text, marks === undefined || marks.length === 0 ? WHOLE : marks);
   }
@@ -309,7 +309,7 @@ const SMALL = 500;
 const TINY = 40;
 
 /** The pieces of a text: small parts joined with their neighbours, big parts split. An empty text has no pieces. */
-function pack(text: string, marks: readonly Mark[]): readonly Piece[] {
+function pack(text: string, marks: readonly Mark[]): readonly FilePiece[] {
   const parts = partsOf(text, marks).flatMap((part) => split(text, part));
   const groups: Group[] = [];
   for (const part of parts) placePart(text, groups, part);
@@ -324,25 +324,25 @@ function pack(text: string, marks: readonly Mark[]): readonly Piece[] {
 }
 
 class Group {
-  readonly parts: Part[];
+  readonly parts: DeclarationPart[];
   readonly start: number;
   end: number;
 
-  constructor(part: Part, start = part.start) {
+  constructor(part: DeclarationPart, start = part.start) {
     this.parts = [part];
     this.start = start;
     this.end = part.end;
   }
 
-  get first(): Part {
-    return this.parts[0] as Part;
+  get first(): DeclarationPart {
+    return this.parts[0] as DeclarationPart;
   }
 
   get size(): number {
     return this.end - this.start;
   }
 
-  add(part: Part): void {
+  add(part: DeclarationPart): void {
     this.parts.push(part);
     this.end = part.end;
   }
@@ -352,20 +352,20 @@ class Group {
     this.end = group.end;
   }
 
-  kind(): Piece["kind"] {
+  kind(): FilePiece["kind"] {
     const own = this.parts.filter((part) => part.own);
     return jointKind((own.length === 0 ? this.parts : own).map((part) => part.kind));
   }
 }
 
-function split(text: string, part: Part): readonly Part[] {
+function split(text: string, part: DeclarationPart): readonly DeclarationPart[] {
   if (part.end - part.start <= MAX_COUNT) return part.end > part.start ? [part] : [];
   const cuts = lineCuts(text, part, { target: TARGET, most: MAX_COUNT });
   return [part.start, ...cuts].map((start, index) => ({ ...part, start, end: cuts[index] ?? part.end }));
 }
 
 /** Adds a part to the last group, or begins another. A tiny part never becomes a group of its own. */
-function placePart(text: string, groups: Group[], part: Part): void {
+function placePart(text: string, groups: Group[], part: DeclarationPart): void {
   const last = groups.at(-1);
   if (last === undefined || part.end - last.start > MAX_COUNT) groups.push(new Group(part));
   else if (isTiny(text, part) && part.kind !== "imports") last.end = part.end;
@@ -375,16 +375,16 @@ function placePart(text: string, groups: Group[], part: Part): void {
   else groups.push(new Group(part));
 }
 
-const isTiny = (text: string, { own, start, end }: Part): boolean =>
+const isTiny = (text: string, { own, start, end }: DeclarationPart): boolean =>
   !own && end - start < 400 && text.slice(start, end).trim().length < TINY;
 
 /** Whether a part belongs with the group: it has the same scope, or is the body below the group's head. */
-const belongsTo = (group: Group, part: Part): boolean =>
+const belongsTo = (group: Group, part: DeclarationPart): boolean =>
   part.scope === group.first.scope ||
   group.parts.some(({ names }) => part.scope !== "" && names[0] === part.scope);
 
 /** For a group and a part that together fit into one piece. */
-function joins(group: Group, part: Part): boolean {
+function joins(group: Group, part: DeclarationPart): boolean {
   const size = part.end - part.start;
   if ((group.first.kind === "imports") !== (part.kind === "imports") || !belongsTo(group, part)) return false;
   // The head of a class alone says little.

@@ -18,7 +18,7 @@ export interface Mark {
 }
 
 /** The whole lines of a declaration, as the packer joins and splits them. */
-export interface Part extends Omit<Mark, "at"> {
+export interface DeclarationPart extends Omit<Mark, "at"> {
   readonly start: number;
   readonly end: number;
 }
@@ -60,7 +60,7 @@ const unique = (names: readonly string[]): readonly string[] =>
   names.length < 2 ? names : [...new Set(names)];
 
 /** The names that several parts declare, or else the names of the surrounding declaration. */
-export function jointNames(parts: readonly Pick<Part, "names" | "own" | "kind">[]): {
+export function jointNames(parts: readonly Pick<DeclarationPart, "names" | "own" | "kind">[]): {
   readonly names: readonly string[];
   readonly own: boolean;
 } {
@@ -75,7 +75,7 @@ export function jointNames(parts: readonly Pick<Part, "names" | "own" | "kind">[
  * Turns marks into parts that begin at line starts. A mark behind other code on its line belongs to the part before,
  * along with its names.
  */
-export function partsOf(text: string, marks: readonly Mark[]): readonly Part[] {
+export function partsOf(text: string, marks: readonly Mark[]): readonly DeclarationPart[] {
   const groups: { at: number; marks: Mark[] }[] = [];
   for (const mark of marks) {
     const last = groups.at(-1);

@@ -1,13 +1,13 @@
 import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Box, Entry } from "../../core/ports.ts";
+import type { Box, ListedEntry } from "../../core/ports.ts";
 import type { Skip } from "../search-store.ts";
 import {
   brokenOutput,
   closedIn,
   contentsOf,
   FORMAT,
-  type Found,
+  type FoundFile,
   isBelow,
   isSameStamp,
   isSettled,
@@ -17,7 +17,7 @@ import {
   recordsOf,
   type RuleFile,
   runStreaming,
-  type Stamp,
+  type FileStamp,
   unreadableListing,
 } from "./box-files.ts";
 import { folderOf, isRuleFile, NEVER_ENTERED, OWN_IGNORE, Sieve } from "./workspace-scan.ts";
@@ -39,7 +39,7 @@ const SLICE_MS = 10;
 /** Lists the files of a workspace in one pass through the box. */
 export async function listingIn(request: ListingRequest): Promise<Listing> {
   const at = Date.now();
-  const found: Found[] = [];
+  const found: FoundFile[] = [];
   let nameless = 0;
   for await (const names of entriesIn(request.box, request.signal))
     for (const each of names)
@@ -115,7 +115,7 @@ async function* listByFolder(box: Box, signal: AbortSignal): AsyncGenerator<Name
       yield [{ path: folder, kind: "closed", stamp: NEVER }];
       continue;
     }
-    const names: (Found | undefined)[] = [];
+    const names: (FoundFile | undefined)[] = [];
     for (const entry of result.value) {
       if ((count += 1) > MAX_ENTRIES) throw tooMany();
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
@@ -131,9 +131,9 @@ async function* listByFolder(box: Box, signal: AbortSignal): AsyncGenerator<Name
   }
 }
 
-const NEVER: Stamp = { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
+const NEVER: FileStamp = { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
 
-const stampOf = ({ size, modified }: Entry): Stamp => ({
+const stampOf = ({ size, modified }: ListedEntry): FileStamp => ({
   size,
   mtimeMs: modified * 1000,
   ctimeMs: 0,
@@ -165,7 +165,7 @@ export async function entriesOfFolders(
   box: Box,
   folders: readonly string[],
   { deep, signal }: { readonly deep: boolean; readonly signal: AbortSignal },
-): Promise<readonly Found[] | undefined> {
+): Promise<readonly FoundFile[] | undefined> {
   if (folders.length === 0) return [];
   const starts = folders.map((folder) => (folder === "" ? "." : `${START}${folder}`));
   if (starts.reduce((sum, start) => sum + Buffer.byteLength(start), 0) > MAX_LETTERS_OF_FOLDERS)
@@ -173,7 +173,7 @@ export async function entriesOfFolders(
   const depth = deep ? TO_MAX_DEPTH : ["-maxdepth", "1"];
   const words = ["find", ...starts, "-mindepth", "1", ...depth, ...allAs(WITH_START)];
   const find = runStreaming(box, { words, folder: box.workspace }, signal);
-  const entries: Found[] = [];
+  const entries: FoundFile[] = [];
   for await (const names of recordsOf(find.output, START))
     for (const found of names) {
       if (found === undefined || found.kind === "closed" || entries.length >= MAX_ENTRIES_IN_PART)
@@ -187,12 +187,12 @@ export async function entriesOfFolders(
 
 /** Filters entries found in `folders` and below: keeps files that the sieve accepts. */
 export async function filterEntries(
-  found: readonly Found[],
+  found: readonly FoundFile[],
   { sieve, folders = [""] }: { readonly sieve: Sieve; readonly folders?: Iterable<string> },
   signal: AbortSignal,
 ): Promise<Pick<Listing, "files" | "skipped" | "closed">> {
-  const files = new Map<string, Stamp>();
-  const skipped = new Map<string, { readonly stamp: Stamp; readonly why: Skip }>();
+  const files = new Map<string, FileStamp>();
+  const skipped = new Map<string, { readonly stamp: FileStamp; readonly why: Skip }>();
   const entered = new Set(folders);
   let closed = 0;
   let slice = performance.now();
@@ -230,7 +230,7 @@ interface RuleReading extends Pick<ListingRequest, "box" | "known" | "signal"> {
  * The ignore files that were found, with their texts. Fails if one cannot be read, since it would be unknown what to
  * leave out.
  */
-async function ruleFilesOf(found: readonly Found[], reading: RuleReading): Promise<readonly RuleFile[]> {
+async function ruleFilesOf(found: readonly FoundFile[], reading: RuleReading): Promise<readonly RuleFile[]> {
   const there = found.filter(({ path }) => isRuleFile(path));
   const own = there.find(({ path }) => path === OWN_IGNORE);
   if (own !== undefined && own.kind !== "file") throw noFile();
@@ -248,7 +248,7 @@ async function ruleFilesOf(found: readonly Found[], reading: RuleReading): Promi
 }
 
 /** Texts of the rule files that cannot have changed since. */
-function keptTexts(files: readonly Found[], { known, at }: RuleReading): Map<string, string> {
+function keptTexts(files: readonly FoundFile[], { known, at }: RuleReading): Map<string, string> {
   const before = new Map(known.map((each) => [each.path, each]));
   const texts = new Map<string, string>();
   for (const { path, stamp } of files) {

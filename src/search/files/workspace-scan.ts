@@ -3,7 +3,7 @@ import { setImmediate as breath } from "node:timers/promises";
 import { DEPENDENCIES, isDependencies, lastName } from "../../core/file-names.ts";
 import type { KnownStamp } from "../catalog.ts";
 import type { Skip } from "../search-store.ts";
-import type { IgnoredPaths, PathRules, RuleFile, Stamp } from "./box-files.ts";
+import type { IgnoredPaths, PathRules, RuleFile, FileStamp } from "./box-files.ts";
 
 /** Which files of a workspace are indexed, and where they have changed, as far as names and metadata on the host tell. */
 
@@ -181,7 +181,7 @@ function entriesOf(workspace: string, folder: string): readonly Dirent[] | undef
   }
 }
 
-function isAt(workspace: string, path: string, stamp: Stamp): boolean {
+function isAt(workspace: string, path: string, stamp: FileStamp): boolean {
   const stats = statsOf(workspace, path);
   if (stats === undefined || !stats.isFile()) return false;
   const { size, mtimeMs, ctimeMs, ino } = stamp;

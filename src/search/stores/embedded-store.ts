@@ -1,8 +1,8 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { Connection, Row } from "../../platform/sqlite.ts";
+import type { SqliteConnection, Row } from "../../platform/sqlite.ts";
 import { DamagedIndex, indexFailure } from "../index-folders.ts";
 import {
-  type Candidate,
+  type ScoredChunk,
   type Chunk,
   type ChunkKind,
   type Role,
@@ -43,7 +43,7 @@ interface Ranked {
 /** Holds chunks, postings and, if the index has a model, vectors in one SQLite file. */
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
-  readonly #database: Connection;
+  readonly #database: SqliteConnection;
   /** Describes an error for a person. */
   readonly #failure: (thrown: unknown) => unknown;
   readonly #vectors: VectorTable;
@@ -54,7 +54,7 @@ export class EmbeddedStore implements SearchStore {
   #lexical: { readonly version: string; readonly by: Lexical } | undefined;
 
   constructor(
-    database: Connection,
+    database: SqliteConnection,
     folder: string,
     vectors: VectorTable,
     { weights = WEIGHTS, texts = true }: EmbeddedParts = {},
@@ -108,7 +108,7 @@ export class EmbeddedStore implements SearchStore {
     });
   }
 
-  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]> {
+  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly ScoredChunk[]> {
     return this.#describingFailures(signal, () =>
       this.#database.consistently(() => this.#found(query, limit)),
     );
@@ -162,7 +162,7 @@ export class EmbeddedStore implements SearchStore {
     return this.#current().best(parseQuery(text, this.#tokenizer, this.#weights), limit);
   }
 
-  #found({ text, vector }: StoreQuery, limit: number): readonly Candidate[] {
+  #found({ text, vector }: StoreQuery, limit: number): readonly ScoredChunk[] {
     const scores = new Map<number, { lexical: number | null; dense: number | null }>();
     for (const { chunk, score } of this.#byWords(text, limit))
       scores.set(chunk, { lexical: score, dense: null });
@@ -225,12 +225,12 @@ function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile
 
 /** Adds and removes files. Each call must be within a transaction of the store. */
 class FileWriter {
-  readonly #database: Connection;
+  readonly #database: SqliteConnection;
   readonly #vectors: VectorTable;
   readonly #tokenizer: Tokenizer;
   readonly #texts: boolean;
 
-  constructor(database: Connection, vectors: VectorTable, tokenizer: Tokenizer, texts: boolean) {
+  constructor(database: SqliteConnection, vectors: VectorTable, tokenizer: Tokenizer, texts: boolean) {
     this.#database = database;
     this.#vectors = vectors;
     this.#tokenizer = tokenizer;
@@ -308,7 +308,7 @@ interface WrittenFile {
 }
 
 /** Writes a file. Its texts are compressed together; each chunk records its position in UTF-16 units. */
-function writeFile(database: Connection, file: StoredFile, keepsTexts: boolean): WrittenFile {
+function writeFile(database: SqliteConnection, file: StoredFile, keepsTexts: boolean): WrittenFile {
   const texts = keepsTexts
     ? zstdCompressSync(file.chunks.map(({ text }) => text).join(""))
     : new Uint8Array();
@@ -359,7 +359,7 @@ interface ReadFile {
  * `failure` converts errors at that point.
  */
 function readChunks(
-  database: Connection,
+  database: SqliteConnection,
   numbers: readonly number[],
   failure: (thrown: unknown) => unknown,
 ): readonly Chunk[] {
@@ -379,7 +379,7 @@ function readChunks(
 }
 
 /** Ids of chunks by their numbers, in that order. */
-function readIds(database: Connection, numbers: readonly number[]): readonly string[] {
+function readIds(database: SqliteConnection, numbers: readonly number[]): readonly string[] {
   const sql = "SELECT c.number, c.id FROM json_each(?) n CROSS JOIN chunks c ON c.number = n.value";
   const rows = database.all(sql, JSON.stringify(numbers));
   const ids = new Map(rows.map(({ number, id }) => [Number(number), uuidText(hexOf(id))]));
@@ -391,7 +391,7 @@ function readIds(database: Connection, numbers: readonly number[]): readonly str
 }
 
 function readFiles(
-  database: Connection,
+  database: SqliteConnection,
   numbers: ReadonlySet<number>,
   failure: (thrown: unknown) => unknown,
 ): ReadonlyMap<number, ReadFile> {

@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Connection } from "../../platform/sqlite.ts";
+import type { SqliteConnection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
 
 /**
@@ -21,14 +21,14 @@ interface Near {
  * replaces them all. Without a model of its own the table only forgets removed chunks.
  */
 export class VectorTable {
-  readonly #database: Connection;
+  readonly #database: SqliteConnection;
   readonly #identity: VectorIdentity | null;
   /** Below this number every chunk has a vector, as long as only this process adds vectors: chunk numbers only grow. */
   #from = 0;
   /** State as of the last known change; rereading it for every question would produce ten times as much garbage. */
   #loaded: { readonly version: string; readonly set: CodeSet } | undefined;
 
-  constructor(database: Connection, identity: VectorIdentity | null) {
+  constructor(database: SqliteConnection, identity: VectorIdentity | null) {
     this.#database = database;
     this.#identity = identity;
   }
@@ -195,7 +195,7 @@ const TABLES = [
 ];
 
 /** The model of the vectors in this database; undefined if there are none. */
-function vectorsAbout(database: Connection): VectorIdentity | undefined {
+function vectorsAbout(database: SqliteConnection): VectorIdentity | undefined {
   const there = database.get("SELECT 1 AS yes FROM sqlite_schema WHERE name = 'vectors_about'");
   if (there === undefined) return undefined;
   const row = database.get("SELECT model, dimension FROM vectors_about");
@@ -203,7 +203,7 @@ function vectorsAbout(database: Connection): VectorIdentity | undefined {
 }
 
 /** Removes the vectors of another model: they cannot be compared with those of this one. Within a transaction. */
-function adoptVectors(database: Connection, { model, dimension }: VectorIdentity): void {
+function adoptVectors(database: SqliteConnection, { model, dimension }: VectorIdentity): void {
   const about = vectorsAbout(database);
   if (about?.model === model && about.dimension === dimension) return;
   if (about === undefined) for (const table of TABLES) database.run(table);
@@ -212,7 +212,7 @@ function adoptVectors(database: Connection, { model, dimension }: VectorIdentity
   database.run("INSERT INTO vectors_about VALUES (?, ?)", model, dimension);
 }
 
-function clearVectors(database: Connection): void {
+function clearVectors(database: SqliteConnection): void {
   if (vectorsAbout(database) === undefined) return;
   database.run("DELETE FROM vectors");
   database.run("DELETE FROM vector_codes");
@@ -294,10 +294,10 @@ interface CodeSet {
 
 /** The codes of all vectors, some hundred in each row. To be called within the caller's transactions. */
 class CodeSets {
-  readonly #database: Connection;
+  readonly #database: SqliteConnection;
   readonly #bytes: number;
 
-  constructor(database: Connection, dimension: number) {
+  constructor(database: SqliteConnection, dimension: number) {
     this.#database = database;
     this.#bytes = codeBytes(dimension);
   }

@@ -1,4 +1,4 @@
-import type { Connection } from "../../platform/sqlite.ts";
+import type { SqliteConnection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
 import type { Query, QueryWord } from "../ranked-query.ts";
 import type { Weights } from "../weights.ts";
@@ -25,7 +25,7 @@ export class Lexical {
   #turns = 0;
   readonly #lists: WordLists;
 
-  constructor(database: Connection, layout: Layout, weights: Weights) {
+  constructor(database: SqliteConnection, layout: Layout, weights: Weights) {
     this.#layout = layout;
     this.#weights = weights;
     const files = layout.fileNumber.length;
@@ -150,13 +150,13 @@ interface StoredLists {
 
 /** Reads where words occur, over one state of the index; only the lists of requested words are read. */
 class WordLists {
-  readonly #database: Connection;
+  readonly #database: SqliteConnection;
   readonly #layout: Layout;
   readonly #segments: ReadonlyMap<number, Segment>;
   readonly #inText: List;
   readonly #inPath: List;
 
-  constructor(database: Connection, layout: Layout) {
+  constructor(database: SqliteConnection, layout: Layout) {
     this.#database = database;
     this.#layout = layout;
     this.#segments = new Map(layout.segments.map((segment) => [segment.number, segment]));

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
-import { Connection, privateFile } from "../../platform/sqlite.ts";
+import { SqliteConnection, privateFile } from "../../platform/sqlite.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import type { SearchStore, ServerStore, StoreIdentity } from "../search-store.ts";
 import { AnotherIndex, indexFailure, openedToRead, PATIENCE_MS } from "../index-folders.ts";
@@ -146,7 +146,7 @@ function storeIn(
   open: () => DatabaseSync,
 ): EmbeddedStore {
   try {
-    const database = new Connection(open());
+    const database = new SqliteConnection(open());
     return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), parts);
   } catch (thrown) {
     throw indexFailure(thrown, folder);

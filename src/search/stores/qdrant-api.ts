@@ -9,12 +9,12 @@ import {
   failureOf,
   garbled,
   QdrantFailure,
-  type RequestContext,
+  type QdrantRequest,
   type Trouble,
 } from "./qdrant-failure.ts";
 
 /** How long one request may take. */
-export interface Patience {
+export interface QdrantPatience {
   readonly readMs: number;
   /** Writes wait until the data can be found. */
   readonly writeMs: number;
@@ -22,7 +22,7 @@ export interface Patience {
   readonly busyMs?: number;
 }
 
-export const PATIENCE: Patience = { readMs: 15_000, writeMs: 120_000 };
+export const PATIENCE: QdrantPatience = { readMs: 15_000, writeMs: 120_000 };
 
 /** The clock for waiting; tests bring their own. */
 export interface QdrantTime {
@@ -54,7 +54,7 @@ interface ApiCall<T> {
 export class QdrantApi {
   readonly #nodes: QdrantNodes;
   readonly #hasKey: boolean;
-  readonly #patience: Patience;
+  readonly #patience: QdrantPatience;
   readonly #time: QdrantTime;
 
   constructor(server: QdrantServer, patience = PATIENCE, time = REAL_TIME) {
@@ -112,7 +112,7 @@ export class QdrantApi {
    * Passes over a node that does not answer, fails or is no Qdrant, even in the middle of a write: the next node
    * repeats the write under the same ids.
    */
-  async #ofAny(call: Call, context: Omit<RequestContext, "url">, signal: AbortSignal): Promise<unknown> {
+  async #ofAny(call: Call, context: Omit<QdrantRequest, "url">, signal: AbortSignal): Promise<unknown> {
     const tried = await this.#nodes.ask(
       ({ url, calls }) => this.#once((init) => call(calls, init), { ...context, url }, signal),
       (thrown) => thrown instanceof QdrantFailure && OF_NODE.has(thrown.trouble),
@@ -123,7 +123,7 @@ export class QdrantApi {
 
   async #once(
     call: (init: RequestInit) => ReturnType<Call>,
-    context: RequestContext,
+    context: QdrantRequest,
     signal: AbortSignal,
   ): Promise<unknown> {
     const { timeoutMs } = context;

@@ -231,7 +231,7 @@ export interface Point {
 }
 
 /** The index and the time of writing in milliseconds: a version that no file claims for long is debris. */
-export interface Stamp {
+export interface VersionStamp {
   readonly index: string;
   readonly written: number;
 }
@@ -244,7 +244,7 @@ export interface Stamp {
 const versionOf = ({ path, hash, chunks }: StoredFile): string =>
   hexOf(JSON.stringify([path, hash, chunks.map(({ text: _text, ...about }) => about)])).slice(0, 32);
 
-export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
+export function filePoint(file: StoredFile, { index, written }: VersionStamp): Point {
   const { path, hash, chunks } = file;
   const version = versionOf(file);
   // Identical parts of one long line become one point.
@@ -257,7 +257,7 @@ export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
 }
 
 /** Points without a vector; `embed` adds it. */
-export function chunkPoints(file: StoredFile, { index, written }: Stamp): readonly Point[] {
+export function chunkPoints(file: StoredFile, { index, written }: VersionStamp): readonly Point[] {
   const version = versionOf(file);
   return file.chunks.map((chunk) => {
     const { id, text, ...about } = chunk;

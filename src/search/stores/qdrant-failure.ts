@@ -7,7 +7,7 @@ import { visibleLine } from "../../core/visible.ts";
  * Converts whatever the client has thrown. No message of ours contains the key, and the server's words on a refused key
  * are not repeated.
  */
-export function failureOf(thrown: unknown, context: RequestContext): HarnessError {
+export function failureOf(thrown: unknown, context: QdrantRequest): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const status = statusOf(thrown);
   if (status !== null)
@@ -161,7 +161,7 @@ const REFUSED: Omit<Rule, "when"> = {
   remedy: `./start.sh renews it   (or: ${USE_EMBEDDED})`,
 };
 
-function refusalOf(refusal: Refusal, context: RequestContext): QdrantFailure {
+function refusalOf(refusal: Refusal, context: QdrantRequest): QdrantFailure {
   const { status, said } = refusal;
   if (status === 401 || status === 403) return forbidden(refusal, context);
   const rule = RULES.find(({ when }) => when(refusal));
@@ -173,7 +173,7 @@ function refusalOf(refusal: Refusal, context: RequestContext): QdrantFailure {
   });
 }
 
-function byName({ status, said }: Refusal, context: RequestContext): QdrantFailure {
+function byName({ status, said }: Refusal, context: QdrantRequest): QdrantFailure {
   const again = "harness index";
   if (status === 409 || /already exists/i.test(said)) return new QdrantFailure("exists", said, again);
   if (/collection .*(?:doesn't exist|not found)|not found: collection/i.test(said))
@@ -184,10 +184,7 @@ function byName({ status, said }: Refusal, context: RequestContext): QdrantFailu
 }
 
 /** A wrong key is refused in plain text; a key without enough rights, in Qdrant's own format. */
-function forbidden(
-  { status, said, byQdrant }: Refusal,
-  { url, hasKey, what }: RequestContext,
-): QdrantFailure {
+function forbidden({ status, said, byQdrant }: Refusal, { url, hasKey, what }: QdrantRequest): QdrantFailure {
   if (byQdrant && /^storage locked/i.test(said))
     return new QdrantFailure(
       "locked",
@@ -244,7 +241,7 @@ export class QdrantFailure extends HarnessError {
   }
 }
 
-export interface RequestContext {
+export interface QdrantRequest {
   readonly url: string;
   readonly hasKey: boolean;
   /** What was wanted, as a phrase that follows "to": `store 12 chunks`. */
@@ -252,7 +249,7 @@ export interface RequestContext {
   readonly timeoutMs: number;
 }
 
-export const garbled = (why: string, { url, what }: RequestContext, cause?: unknown): QdrantFailure =>
+export const garbled = (why: string, { url, what }: QdrantRequest, cause?: unknown): QdrantFailure =>
   new QdrantFailure(
     "garbled",
     `what answers at ${url} is not a Qdrant server that harness understands: asked to ${what}, ${why}`,

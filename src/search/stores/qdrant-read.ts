@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Chunk, Facts, FactsQuery, StoreCounts } from "../search-store.ts";
+import type { Chunk, ServerFacts, FactsQuery, StoreCounts } from "../search-store.ts";
 import { resultOf } from "./qdrant-api.ts";
 import {
   chunkOf,
@@ -165,7 +165,7 @@ export async function factsFor(
   query: FactsQuery,
   nearest: number,
   signal: AbortSignal,
-): Promise<Facts> {
+): Promise<ServerFacts> {
   const vector = query.vector === null ? null : numbersOf(query.vector, context.identity);
   const asked = { ids: [...new Set(query.ids)], vector, nearest };
   const [named, cosines] = await Promise.all([

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { z } from "zod";
 import type {
-  Candidate,
+  ScoredChunk,
   SearchStore,
   ServerStore,
   StoreCounts,
@@ -12,7 +12,7 @@ import type {
 import {
   checkedVersion,
   PATIENCE,
-  type Patience,
+  type QdrantPatience,
   QdrantApi,
   type QdrantServer,
   type QdrantTime,
@@ -39,7 +39,7 @@ import { openEmbeddedStore, readEmbeddedStore, type StoreChoice } from "./open-s
 
 export interface QdrantOptions {
   readonly signal?: AbortSignal;
-  readonly patience?: Patience;
+  readonly patience?: QdrantPatience;
   readonly time?: QdrantTime;
   /** The time, in milliseconds since 1970. */
   readonly now?: () => number;
@@ -257,7 +257,7 @@ export class HostRanked implements SearchStore {
     { text, vector }: StoreQuery,
     limit: number,
     signal: AbortSignal,
-  ): Promise<readonly Candidate[]> {
+  ): Promise<readonly ScoredChunk[]> {
     const ranked = new Map<string, number>();
     // Identical parts of one long line have the same id: the better one counts.
     for (const { id, lexical } of await this.#words.ranked(text, limit, signal))

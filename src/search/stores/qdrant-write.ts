@@ -19,7 +19,7 @@ import {
   orWithout,
   type Point,
   type QdrantContext,
-  type Stamp,
+  type VersionStamp,
   withoutCollection,
 } from "./qdrant-collections.ts";
 
@@ -73,7 +73,7 @@ async function putGroup(
   files: readonly StoredFile[],
   signal: AbortSignal,
 ): Promise<void> {
-  const stamp: Stamp = { index: context.identity.index, written: context.now() };
+  const stamp: VersionStamp = { index: context.identity.index, written: context.now() };
   const all = files.flatMap((file) => chunkPoints(file, stamp));
   const points = [...new Map(all.map((point) => [point.id, point])).values()];
   for (const batch of batches(points, (point) => sizeOf(point, context)))

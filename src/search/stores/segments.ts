@@ -1,4 +1,4 @@
-import type { Connection } from "../../platform/sqlite.ts";
+import type { SqliteConnection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
 import type { Role } from "../search-store.ts";
 
@@ -215,7 +215,7 @@ export interface Layout {
   readonly liveLength: number;
 }
 
-export function readLayout(database: Connection): Layout {
+export function readLayout(database: SqliteConnection): Layout {
   const dead = new Set(database.all("SELECT file FROM dead").map(({ file }) => Number(file)));
   const rows = database.all("SELECT number, layout FROM segments ORDER BY number");
   const bytes = rows.reduce((sum, { layout }) => sum + (layout instanceof Uint8Array ? layout.length : 0), 0);
@@ -352,7 +352,7 @@ const sizeOf = ({ chunks, deadChunks }: Segment): number =>
   Math.floor(Math.log(Math.max(chunks - deadChunks, MIN_SIZE) / MIN_SIZE) / Math.log(FAN));
 
 /** Merges segments, without dead files. Within a transaction. */
-export function merge(database: Connection, layout: Layout, segments: readonly Segment[]): void {
+export function merge(database: SqliteConnection, layout: Layout, segments: readonly Segment[]): void {
   const moves = segments.map((segment) => segment.number);
   const { chunkMoves, fileMoves, bytes } = placesOf(layout, segments);
   const { rowid } = database.run("INSERT INTO segments (layout) VALUES (?)", bytes);
@@ -440,7 +440,7 @@ class Head {
   chunks: unknown;
   files: unknown;
 
-  constructor(database: Connection, segment: Segment) {
+  constructor(database: SqliteConnection, segment: Segment) {
     this.segment = segment;
     this.#rows = database.eachList(
       "SELECT word, chunks, files FROM postings WHERE segment = ? ORDER BY word",

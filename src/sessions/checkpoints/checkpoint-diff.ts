@@ -1,7 +1,7 @@
 import { diffArrays } from "diff";
-import type { Step, Steps } from "../../core/session.ts";
+import type { Step, StepStore } from "../../core/session.ts";
 import {
-  type Change,
+  type LineChange,
   changesOf,
   differing,
   type FileDiff,
@@ -29,7 +29,7 @@ export interface SessionDiff {
 /** What the session's work changed in the workspace, without what was undone. */
 export async function sessionDiff(
   store: CheckpointStore,
-  { session, steps, from }: { readonly session: string; readonly steps: Steps; readonly from: number },
+  { session, steps, from }: { readonly session: string; readonly steps: StepStore; readonly from: number },
 ): Promise<SessionDiff> {
   const standing = standingOf(steps.all());
   const live = standing.live.filter(({ step }) => step > from);
@@ -108,13 +108,13 @@ function diffOf(from: string, to: string): LineDiff {
 }
 
 /** What runs changed at a path without an intervening change by somebody else. */
-export interface Span {
+export interface ChangeSpan {
   readonly from: Entry | undefined;
   readonly to: Entry | undefined;
 }
 
 /** First to last. A path has several spans if somebody else changed it between two steps. */
-export type Spans = ReadonlyMap<string, readonly Span[]>;
+export type Spans = ReadonlyMap<string, readonly ChangeSpan[]>;
 
 /** A step with a tree at both ends. */
 export interface WholeStep {
@@ -147,7 +147,7 @@ export function wholeSteps(
 
 export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
   const walk = new TreeWalk(files);
-  const spans = new Map<string, Span[]>();
+  const spans = new Map<string, ChangeSpan[]>();
   for (const { before, after } of steps) {
     // Changes that somebody else made between two steps do not count as work of the steps.
     for (const _ of walk.moveTo(before));
@@ -167,7 +167,7 @@ export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
   return spans;
 }
 
-export interface Standing {
+export interface StandingSteps {
   /** The steps of runs whose work still stands. */
   readonly live: readonly Step[];
   /** The steps that the last undo took back, and that undo, if no step followed it. */
@@ -177,9 +177,9 @@ export interface Standing {
 }
 
 /** What remains of everything that was done and undone. An unfinished undo has no effect. */
-export function standingOf(steps: readonly Step[]): Standing {
+export function standingOf(steps: readonly Step[]): StandingSteps {
   let live: readonly Step[] = [];
-  let undone: Standing["undone"];
+  let undone: StandingSteps["undone"];
   let lost: Step | undefined;
   for (const step of steps) {
     if (step.kind === "lost") lost = step;
@@ -206,7 +206,7 @@ export function lineChanges(
   before: readonly string[],
   after: readonly string[],
   maxChanged: number,
-): readonly Change[] {
+): readonly LineChange[] {
   const middle = differing(before, after);
   const runs =
     middle.least > maxChanged
@@ -241,12 +241,18 @@ export function mergeLines(base: string, ours: string, theirs: string): string |
 }
 
 /** Two insertions at the same place conflict too: nobody knows which comes first. */
-const conflict = (a: Change, b: Change): boolean =>
+const conflict = (a: LineChange, b: LineChange): boolean =>
   (a.from < b.to && b.from < a.to) || (a.from === b.from && a.from === a.to && b.from === b.to);
 
-const comesFirst = (a: Change, b: Change): boolean => a.from < b.from || (a.from === b.from && a.to <= b.to);
+const comesFirst = (a: LineChange, b: LineChange): boolean =>
+  a.from < b.from || (a.from === b.from && a.to <= b.to);
 
-function isSameChange(a: Change, b: Change, ours: readonly string[], theirs: readonly string[]): boolean {
+function isSameChange(
+  a: LineChange,
+  b: LineChange,
+  ours: readonly string[],
+  theirs: readonly string[],
+): boolean {
   const mine = ours.slice(a.newFrom, a.newTo);
   return (
     a.from === b.from &&

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import type { Checkpoints, Steps, Writing } from "../../core/session.ts";
+import type { Checkpoints, StepStore, WritingCall } from "../../core/session.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { sameEntry, textOf, type Tree } from "./entry.ts";
@@ -13,7 +13,7 @@ import { hasJournal } from "./undo-changes.ts";
 interface Recording {
   /** The session's id and its steps. */
   readonly session: string;
-  readonly steps: Steps;
+  readonly steps: StepStore;
   /** The last step before the run; left out if unknown. */
   readonly since?: number | undefined;
   readonly open: () => CheckpointStore;
@@ -55,7 +55,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     void this.#oneAtATime(() => this.#opened().look(signal)).catch(() => undefined);
   }
 
-  async around<T>(writing: Writing, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async around<T>(writing: WritingCall, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const step = await this.#abortingEarlyLook(signal, () =>
       this.#oneAtATime(() => this.#reportingOnce(() => this.#before(writing, signal), signal)),
     );
@@ -129,7 +129,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     this.#store?.[Symbol.dispose]();
   }
 
-  async #before({ call, turn, lasting }: Writing, signal?: AbortSignal): Promise<number> {
+  async #before({ call, turn, lasting }: WritingCall, signal?: AbortSignal): Promise<number> {
     const { steps } = this.#recording;
     const own = this.#openSteps > 0 || this.#lasting || performance.now() - this.#takenAt < MOMENT_MS;
     if (this.#tree === undefined) await this.#takeFirst(signal);

@@ -21,7 +21,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import type { Steps } from "../../core/session.ts";
+import type { StepStore } from "../../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/raw-data.ts";
 import { lastName } from "../../core/file-names.ts";
@@ -42,11 +42,11 @@ import {
 import type { Packs } from "./packs.ts";
 import { withSkipped } from "./seen-entries.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./checkpoint-diff.ts";
-import { type Op, type Plan, planOf } from "./undo-plan.ts";
+import { type EntryMove, type ChangePlan, planOf } from "./undo-plan.ts";
 
 export interface UndoRequest {
   readonly session: string;
-  readonly steps: Steps;
+  readonly steps: StepStore;
   /** Takes back the steps after this one; 0: all. */
   readonly target: number;
   /** Brings back what the last undo took back. */
@@ -56,7 +56,7 @@ export interface UndoRequest {
   readonly skip: boolean;
 }
 
-export interface Undone extends Plan {
+export interface Undone extends ChangePlan {
   readonly done: boolean;
   readonly notes: readonly string[];
 }
@@ -91,7 +91,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   return { ...plan, done: true, notes };
 }
 
-const pathsOf = (ops: readonly Op[]): readonly string[] => ops.map(({ path }) => path);
+const pathsOf = (ops: readonly EntryMove[]): readonly string[] => ops.map(({ path }) => path);
 
 export async function lookAtWorkspace(store: CheckpointStore): Promise<Tree> {
   if (lstatSync(store.workspace, { throwIfNoEntry: false })?.isDirectory() === true) return store.look();
@@ -127,7 +127,7 @@ function wantedSpans(
   return { spans: spansOf(whole, store.trees), notes };
 }
 
-export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: readonly Op[]): void {
+export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: readonly EntryMove[]): void {
   try {
     restore(ops, { root: store.workspace, packs: store.packs, aside });
   } catch (thrown) {
@@ -145,7 +145,7 @@ export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: 
  */
 export async function finishUndo(
   store: CheckpointStore,
-  stepsOf: (session: string) => Steps | undefined,
+  stepsOf: (session: string) => StepStore | undefined,
 ): Promise<string | undefined> {
   const journal = readJournal(store.folder);
   if (journal === undefined) return undefined;
@@ -168,11 +168,11 @@ export async function finishUndo(
   return `An interrupted ${journal.what ?? "undo"} was finished${but}.`;
 }
 
-const isKept = ({ to }: Op, packs: Packs): boolean =>
+const isKept = ({ to }: EntryMove, packs: Packs): boolean =>
   to?.kind !== "file" || to.pieces.every((piece) => packs.isWhole(piece));
 
 /** The path is in its old state, its new state, or on the way between them. */
-function isOnTheWay(op: Op, now: Tree): boolean {
+function isOnTheWay(op: EntryMove, now: Tree): boolean {
   const there = now.get(op.path);
   if (there === undefined) return op.from === null || op.to === null || mustGoFirst(op);
   if (there.kind === "folder" && (op.from?.kind === "folder" || op.to?.kind === "folder")) return true;
@@ -199,7 +199,7 @@ interface Journal {
   readonly aside: string;
   /** Left out for an undo or a redo. */
   readonly what?: "apply";
-  readonly ops: readonly Op[];
+  readonly ops: readonly EntryMove[];
 }
 
 const fileIn = (folder: string): string => path.join(folder, "journal");
@@ -245,7 +245,7 @@ interface Site {
  * Brings every path to its target state. Each file is replaced at once; if killed midway, repeating the call finishes
  * the work. Throws if the system refuses.
  */
-export function restore(ops: readonly Op[], site: Site): void {
+export function restore(ops: readonly EntryMove[], site: Site): void {
   const depths = new Map(ops.map((op) => [op, depthOf(op.path)]));
   const deepestFirst = ops.toSorted((a, b) => (depths.get(b) ?? 0) - (depths.get(a) ?? 0));
   const topFirst = deepestFirst.toReversed();
@@ -259,7 +259,7 @@ export function restore(ops: readonly Op[], site: Site): void {
 const isFolder = (entry: Entry | null): boolean => entry?.kind === "folder";
 
 /** The present entry has to be removed before the new one can be created. */
-export const mustGoFirst = ({ from, to }: Op): boolean =>
+export const mustGoFirst = ({ from, to }: EntryMove): boolean =>
   from !== null && (to === null || isFolder(from) !== isFolder(to));
 
 const OWNER_RIGHTS = 0o700;
@@ -282,7 +282,7 @@ function statsAt(path: string, { root }: Site): Stats | undefined {
 }
 
 /** A folder stays if it still contains something that is not ours to remove. */
-function removeEntry({ path, from, to }: Op, site: Site): void {
+function removeEntry({ path, from, to }: EntryMove, site: Site): void {
   const there = statsAt(path, site);
   if (there === undefined || there.isDirectory() !== isFolder(from)) return;
   try {
@@ -295,7 +295,7 @@ function removeEntry({ path, from, to }: Op, site: Site): void {
 }
 
 /** A folder that exists now but did not before was made by a killed restore, perhaps before its owner was set. */
-function makeFolder({ path, from, to }: Op, site: Site): void {
+function makeFolder({ path, from, to }: EntryMove, site: Site): void {
   if (path === "") return;
   const there = statsAt(path, site)?.isDirectory() === true;
   if (there && isFolder(from)) return;
@@ -314,7 +314,7 @@ function setMode(path: string, mode: number, { root }: Site): void {
   });
 }
 
-function putEntry({ path, from, to }: Op, site: Site): void {
+function putEntry({ path, from, to }: EntryMove, site: Site): void {
   if (to?.kind === "file" && from?.kind === "file" && sameContent(from, to)) {
     setMode(path, to.mode, site);
     return;

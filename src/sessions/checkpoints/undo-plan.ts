@@ -11,11 +11,11 @@ import {
   textOf,
   type Tree,
 } from "./entry.ts";
-import { mergeLines, type Span, type Spans } from "./checkpoint-diff.ts";
+import { mergeLines, type ChangeSpan, type Spans } from "./checkpoint-diff.ts";
 import type { Packs } from "./packs.ts";
 
 /** One path, with its present and its target entry; null: nothing. */
-export interface Op {
+export interface EntryMove {
   readonly path: string;
   readonly from: Entry | null;
   readonly to: Entry | null;
@@ -26,9 +26,9 @@ interface Refusal {
   readonly reason: string;
 }
 
-export interface Plan {
+export interface ChangePlan {
   /** Sorted by path. Includes folders whose mode has to be opened up on the way, with the same entry at both ends. */
-  readonly ops: readonly Op[];
+  readonly ops: readonly EntryMove[];
   /** Paths whose content combines changes from both sides. */
   readonly merged: readonly string[];
   readonly refused: readonly Refusal[];
@@ -37,7 +37,7 @@ export interface Plan {
 }
 
 /** Plans how to take these spans back from the present tree. Changes nothing except that it stores merged contents. */
-export function planOf(spans: Spans, now: Tree, packs: Packs): Plan {
+export function planOf(spans: Spans, now: Tree, packs: Packs): ChangePlan {
   const wanted = new Map<string, Entry | undefined>();
   const merged: string[] = [];
   const refused: Refusal[] = [];
@@ -125,7 +125,7 @@ function foldersAbove(path: string): readonly string[] {
 const ENTER = 0o700;
 
 /** Folders in which something changes but whose mode does not allow it. */
-function foldersToOpen(wanted: Wanted, now: Tree): readonly Op[] {
+function foldersToOpen(wanted: Wanted, now: Tree): readonly EntryMove[] {
   const folders = new Set([...wanted.keys()].map(parentOf));
   return [...folders].flatMap((path) => {
     const there = now.get(path);
@@ -140,7 +140,7 @@ type Resolved =
   | { readonly kind: "refused"; readonly reason: string };
 
 /** Takes the spans back from the present entry, last one first. Later changes by somebody else stay. */
-function resolvedTarget(spans: readonly Span[], current: Entry | undefined, packs: Packs): Resolved {
+function resolvedTarget(spans: readonly ChangeSpan[], current: Entry | undefined, packs: Packs): Resolved {
   let target = current;
   let merged = false;
   for (const span of spans.toReversed()) {
@@ -159,7 +159,7 @@ const targetOf = (target: Entry | undefined, merged = false): Resolved => ({
   merged,
 });
 
-function spanTakenBack({ from, to }: Span, now: Entry | undefined, packs: Packs): Resolved {
+function spanTakenBack({ from, to }: ChangeSpan, now: Entry | undefined, packs: Packs): Resolved {
   if (sameEntry(now, from)) return targetOf(now);
   if (sameEntry(now, to)) return restorable(from, packs);
   if (now === undefined) return refusedBecause("it was deleted since");

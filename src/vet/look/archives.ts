@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { createGunzip, gunzipSync, inflateRawSync } from "node:zlib";
 import { type Finding, type LookedAtTree, hostile, noisy, type WeighedRule } from "../../core/behaviour.ts";
 import { type TarEntry, untar } from "../../core/raw-data.ts";
-import { type Found, type LookedAtFile, type LookRule, REFUSED_DATA } from "./looked-at.ts";
+import { type Findings, type LookedAtFile, type LookRule, REFUSED_DATA } from "./looked-at.ts";
 import { formatSize } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
 
@@ -29,11 +29,11 @@ const MAX_ENTRIES = 100_000;
 const MAX_INNERS = 32;
 
 export class Archives {
-  readonly #found: Found;
+  readonly #found: Findings;
   readonly #tree: LookedAtTree;
   #left = MAX_ALL;
 
-  constructor(found: Found, tree: LookedAtTree) {
+  constructor(found: Findings, tree: LookedAtTree) {
     this.#found = found;
     this.#tree = tree;
   }

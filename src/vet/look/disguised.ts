@@ -3,7 +3,7 @@
  * loaded.
  */
 import {
-  type Found,
+  type Findings,
   isCode,
   isProse,
   lineAt,
@@ -80,7 +80,7 @@ const CONCEALED = /\u001b\[(?:\d+;)*8m/;
 const OVERWRITTEN = /[^\r\n]\r[^\r\n]/;
 
 /** Text that is not what people see: characters that turn it around, that nobody sees, or that a terminal obeys. */
-export function lookAtDeception(file: LookedAtFile, found: Found): void {
+export function lookAtDeception(file: LookedAtFile, found: Findings): void {
   const { text, path } = file;
   if (text === undefined) return;
   const report = (rule: LookRule, index: number, words: string): void =>
@@ -193,7 +193,7 @@ const PARTS: ReadonlySet<Native> = new Set(["class", "wasm", "object"]);
 const MODE_RUNS = 0o111;
 
 /** Compiled programs, whatever their names, and scripts that are called something else. */
-export function lookAtBinary(file: LookedAtFile, found: Found): void {
+export function lookAtBinary(file: LookedAtFile, found: Findings): void {
   const { path, lower, ending, mode } = file;
   const native = nativeIn(file.bytes);
   if (native === undefined) {
@@ -211,7 +211,7 @@ export function lookAtBinary(file: LookedAtFile, found: Found): void {
     });
 }
 
-function lookAtDisguise({ path, ending, text }: LookedAtFile, found: Found): void {
+function lookAtDisguise({ path, ending, text }: LookedAtFile, found: Findings): void {
   if (text === undefined || !IMAGE.test(ending)) return;
   const beginning = text.slice(0, BEGINNING);
   if (SCRIPT.test(beginning)) found.add("binary.lying-script", `a script named ${ending}`, { path });
@@ -270,7 +270,7 @@ const MAX_BYTES = 8 * 2 ** 20;
  * Data that Python unpickles: loading it calls what it names. Nothing of it is loaded, only its names are
  * read.
  */
-export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Found): void {
+export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Findings): void {
   if (!isMarked(bytes) && !ENDING.test(ending)) return;
   const call = callIn(bytes.toString("latin1", 0, MAX_BYTES));
   if (call === undefined) return;

@@ -24,7 +24,7 @@ import { Archives } from "./archives.ts";
 import { lookAtBinary, lookAtDeception, lookAtPickle } from "./disguised.ts";
 import { dangersIn } from "./danger.ts";
 import { lookAtGitFile, lookAtModeline, lookAtObeyed } from "./obeyed-files.ts";
-import { Found, isCode, type LookedAtFile, readLookedAt } from "./looked-at.ts";
+import { Findings, isCode, type LookedAtFile, readLookedAt } from "./looked-at.ts";
 import { lookAtTalk } from "./model-talk.ts";
 import { OddEntries, OddNames } from "./odd-entries.ts";
 
@@ -56,7 +56,7 @@ const AT_ONCE = 50;
 
 /** Looks at a tree before anything in it runs. Nothing in it is run, loaded, unpacked or followed. */
 export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions): Promise<TreeLook> {
-  const found = new Found();
+  const found = new Findings();
   const entries = await entriesOf(tree, found, signal);
   const files = entries.filter(({ kind }) => kind === "file");
   const look = new Look(tree, { found, signal, obeys, files });
@@ -74,7 +74,7 @@ const PACKED = /(?:^|\/)\.git\/(?:.*\/)?(?:objects|lfs|logs|refs)\//;
 
 async function entriesOf(
   tree: LookedAtTree,
-  found: Found,
+  found: Findings,
   signal: AbortSignal,
 ): Promise<readonly TreeEntry[]> {
   const entries: TreeEntry[] = [];
@@ -95,7 +95,7 @@ async function entriesOf(
 }
 
 interface LookContext extends LookOptions {
-  readonly found: Found;
+  readonly found: Findings;
   readonly files: readonly TreeEntry[];
 }
 

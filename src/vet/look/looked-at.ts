@@ -304,7 +304,7 @@ const MAX_SHOWN = 20;
 const MAX_KEPT = 2000;
 
 /** The findings, each once, and a bounded number for each rule. */
-export class Found {
+export class Findings {
   readonly #byRule = new Map<LookRule, Map<string, Finding>>();
   readonly #more = new Map<LookRule, number>();
 

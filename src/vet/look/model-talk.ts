@@ -1,6 +1,13 @@
 /** Looks for text that speaks to a model rather than to a person. */
 import { isTest } from "../../core/file-names.ts";
-import { type Found, isForAgents, isProse, lineAt, type LookedAtFile, type LookRule } from "./looked-at.ts";
+import {
+  type Findings,
+  isForAgents,
+  isProse,
+  lineAt,
+  type LookedAtFile,
+  type LookRule,
+} from "./looked-at.ts";
 
 /** Requests to ignore earlier orders, in other languages that models follow as well as English. */
 const OVERRIDE_ELSEWHERE: readonly string[] = [
@@ -195,7 +202,7 @@ const IN_CODE = [
 ];
 const INVISIBLE = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/gu;
 
-export function lookAtTalk(file: LookedAtFile, found: Found): void {
+export function lookAtTalk(file: LookedAtFile, found: Findings): void {
   if (file.text === undefined) return;
   const agents = isForAgents(file);
   if (!agents && !isProse(file) && !/^\.(?:html?|svg|xml|ipynb|ya?ml|json|toml)$/.test(file.ending)) {
@@ -249,7 +256,7 @@ interface KindOptions {
   readonly kinds: readonly (readonly [LookRule, Pattern, string])[];
 }
 
-function lookAtKinds(text: string, path: string, found: Found, { weighty, kinds }: KindOptions): void {
+function lookAtKinds(text: string, path: string, found: Findings, { weighty, kinds }: KindOptions): void {
   for (const [rule, pattern, words] of kinds) {
     // An agent takes no example on a page for an order, but it reads all of its own files as orders.
     const match = firstMeant(pattern, text, !weighty);
@@ -289,7 +296,7 @@ function firstMeant(pattern: Pattern, text: string, fences = false): RegExpExecA
 
 const around = (text: string, index: number): string => text.slice(Math.max(0, index - 300), index + 300);
 
-function lookAtHidden(text: string, path: string, found: Found, agents: boolean): void {
+function lookAtHidden(text: string, path: string, found: Findings, agents: boolean): void {
   let count = 0;
   for (const { inner, index } of hiddenIn(text)) {
     if ((count += 1) > MAX_HIDDEN) return;
@@ -332,7 +339,7 @@ const NAMES_MODEL =
 const COMMENT = /(?:^|\s)(?:\/\/|\/\*|#|--|;|\*|"""|'''|%|REM\b)[^\n]{0,300}/g;
 
 /** Looks for comments that speak to a model, each with the lines that follow it. */
-function lookAtComments({ path, text = "" }: LookedAtFile, found: Found): void {
+function lookAtComments({ path, text = "" }: LookedAtFile, found: Findings): void {
   if (!NAMES_MODEL.test(text)) return;
   let count = 0;
   for (const { 0: line, index } of text.slice(0, MAX_TEXT).matchAll(COMMENT)) {
@@ -367,7 +374,7 @@ const BLOCKS: readonly (readonly [endings: RegExp, block: RegExp])[] = [
   [/^\.(?:lua)$/, /(--\[\[)([^]{0,4000}?)\]\]/g],
 ];
 
-function lookAtBlocks({ path, text = "", ending }: LookedAtFile, found: Found): void {
+function lookAtBlocks({ path, text = "", ending }: LookedAtFile, found: Findings): void {
   if (!NAMES_MODEL.test(text)) return;
   for (const [endings, block] of BLOCKS) {
     if (!endings.test(ending)) continue;
@@ -386,7 +393,7 @@ function lookAtBlocks({ path, text = "", ending }: LookedAtFile, found: Found): 
   }
 }
 
-function lookAtCode(file: LookedAtFile, found: Found): void {
+function lookAtCode(file: LookedAtFile, found: Findings): void {
   lookAtComments(file, found);
   lookAtBlocks(file, found);
   const { path, text = "" } = file;

@@ -4,7 +4,7 @@ import { fold, isDependencies } from "../../core/file-names.ts";
 import type { Fields } from "../../core/raw-data.ts";
 import { fieldAt, fieldsOf, textIn, textsIn, tomlOf } from "../manifests.ts";
 import { isVariableThatLoads, type Scripts } from "../scripts.ts";
-import { type Found, isProse, lineAt, type LookedAtFile, type LookRule } from "./looked-at.ts";
+import { type Findings, isProse, lineAt, type LookedAtFile, type LookRule } from "./looked-at.ts";
 
 /** Files that run when somebody enters or opens the folder. */
 const BY_ITSELF =
@@ -20,7 +20,7 @@ const OF_A_SHELL =
 export async function lookAtObeyed(
   file: LookedAtFile,
   handoff: Handoff,
-  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Findings },
 ): Promise<void> {
   const { path, text } = file;
   if (path.split("/").some(isDependencies)) return;
@@ -45,7 +45,7 @@ export async function lookAtObeyed(
 async function lookAtSettings(
   { path, lower, text = "" }: LookedAtFile,
   fields: Fields,
-  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Findings },
 ): Promise<void> {
   const add = (rule: LookRule, words: string, near = ""): void =>
     found.add(rule, words, {
@@ -232,7 +232,7 @@ const RUN_IN_HEAD = /^\s*-?\s*command:\s*(.{1,2000})$/gm;
 
 async function lookAtPrompt(
   { path, text = "" }: LookedAtFile,
-  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Findings },
 ): Promise<void> {
   const head = /^---\n[^]*?\n---\n/.exec(text)?.[0] ?? "";
   for (const match of [...head.matchAll(RUN_IN_HEAD), ...text.matchAll(RUN_IN_PROMPT)]) {
@@ -246,7 +246,7 @@ async function lookAtPrompt(
 /** Looks at what JetBrains' editors start: when a project is opened, when a file is saved, and by hand. */
 async function lookAtIdea(
   { path, lower, text = "" }: LookedAtFile,
-  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Findings },
 ): Promise<void> {
   const opens = text.indexOf("ProjectStartup");
   if (opens !== -1 && /<configuration\b/.test(text))
@@ -274,7 +274,7 @@ const MODELINE =
   /(?:^|\s)(?:vim?|ex)(?:[<=>]?\d+)?:[^\n]{0,300}\b(?:foldexpr|fde|formatexpr|fex|indentexpr|inde|includeexpr|inex|foldtext|fdt|statusline|stl|tabline|rulerformat|keywordprg|kp|equalprg|ep|formatprg|fp|makeprg|mp|grepprg|gp)\s*=[^\n]{0,300}(?:\b(?:system|execute|writefile|readfile|libcall\w*|job_start|term_start|jobstart|luaeval|py3?eval|perleval|source|feedkeys|assert_fails)\b|!)|(?:^|[\s;*#-])eval:\s*\([^\n]{0,200}(?:shell-command|call-process|start-process|make-process|load-file|url-retrieve|write-region|eval-buffer)/m;
 const ENDS = 4096;
 
-export function lookAtModeline({ path, text = "" }: LookedAtFile, found: Found): void {
+export function lookAtModeline({ path, text = "" }: LookedAtFile, found: Findings): void {
   const whole = text.length <= 2 * ENDS;
   for (const part of whole ? [text] : [text.slice(0, ENDS), text.slice(-ENDS)]) {
     if (!/(?:vim?|ex)(?:[<=>]?\d+)?:|eval:/.test(part)) continue;
@@ -316,7 +316,7 @@ function* settingsIn(text: string): Generator<Setting> {
 /** Removes the blanks around a value; a carriage return that is quoted or escaped stays. */
 const unquoted = (value: string): string => value.trim().replace(/^"(.*)"$/s, "$1");
 
-export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
+export function lookAtGitFile(file: LookedAtFile, found: Findings): boolean {
   const { path, lower, text } = file;
   const names = path.split("/");
   const at = names.findIndex((name) => fold(name) === ".git");
@@ -339,7 +339,7 @@ export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
   return false;
 }
 
-function lookAtModules(path: string, text: string, found: Found): void {
+function lookAtModules(path: string, text: string, found: Findings): void {
   for (const { section, key, value, line } of settingsIn(text)) {
     const name = section.replace(/^submodule\./, "");
     const setting = `${section} ${key} = ${value}`;
@@ -358,7 +358,7 @@ function lookAtModules(path: string, text: string, found: Found): void {
 }
 
 /** Looks at where git-lfs fetches from and sends to. */
-function lookAtLargeFiles(path: string, text: string, found: Found): void {
+function lookAtLargeFiles(path: string, text: string, found: Findings): void {
   for (const { section, key, value, line } of settingsIn(text))
     if (/^(?:lfs|remote\..*)$/.test(section) && /^(?:url|pushurl|lfsurl|lfspushurl)$/.test(key)) {
       const insecure = /^http:\/\/(?!localhost|127\.)/.test(value);
@@ -367,7 +367,7 @@ function lookAtLargeFiles(path: string, text: string, found: Found): void {
     }
 }
 
-function lookAtAttributes(path: string, text: string, found: Found): void {
+function lookAtAttributes(path: string, text: string, found: Findings): void {
   for (const { 1: name = "", index } of text.matchAll(/^[^#\n]*\sfilter=([^\s]+)/gm))
     if (!/^(?:lfs|git-crypt|nbstripout|strip-notebook-output|jupyternotebook|annex|crypt)$/.test(name))
       found.add("git.filter", `the filter ${name}, if git's settings define it`, {
@@ -376,7 +376,7 @@ function lookAtAttributes(path: string, text: string, found: Found): void {
       });
 }
 
-function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[], found: Found): void {
+function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[], found: Findings): void {
   const [first = "", ...rest] = inner.map((each) => each.toLowerCase());
   const last = inner.at(-1)?.toLowerCase() ?? "";
   if (text === undefined) return;
@@ -408,7 +408,7 @@ const RUNS =
 const HARMLESS_SETTING =
   /^(?:true|false|cache(?: --.*)?|store|osxkeychain|manager(?:-core)?|libsecret|wincred|git-lfs (?:clean|smudge|filter-process).*|less(?: -\w+)*|cat|delta|vim?|nvim|nano|emacs|code --wait|checkout|rebase|merge|none|gpg2?|ssh-keygen|ssh|!gh auth git-credential|!\/usr\/bin\/gh auth git-credential)?$/;
 
-function lookAtGitSettings(path: string, text: string, found: Found): void {
+function lookAtGitSettings(path: string, text: string, found: Findings): void {
   for (const { section, key, value, line } of settingsIn(text)) {
     const name = `${section}.${key}`.toLowerCase();
     const rule = SETTINGS.find(([pattern, , harmless]) => pattern.test(name) && !harmless?.test(value))?.[1];

@@ -1,7 +1,7 @@
 /** Looks at entries in a tree other than plain files and folders, and at names that are not what they seem. */
 import type { TreeEntry } from "../../core/behaviour.ts";
 import { fold, lastName, namesFrom } from "../../core/file-names.ts";
-import type { Found, LookRule } from "./looked-at.ts";
+import type { Findings, LookRule } from "./looked-at.ts";
 import { visible } from "../../core/visible.ts";
 
 const SPECIAL = 0o6000;
@@ -25,13 +25,13 @@ const INTERPRETER = /^(?:python|pypy|ruby|node)[\d.]*$/;
 const OF_GIT = new Set([".gitmodules", ".gitattributes", ".gitignore", ".mailmap"]);
 
 export class OddEntries {
-  readonly #found: Found;
+  readonly #found: Findings;
   readonly #links = new Map<string, string>();
   readonly #wide = new Map<string, number>();
   readonly #shared: string[] = [];
   #deep = false;
 
-  constructor(found: Found) {
+  constructor(found: Findings) {
     this.#found = found;
   }
 
@@ -147,11 +147,11 @@ const ICON = "Icon\r";
 
 /** Names that read differently from what they are, or that programs take for something else. */
 export class OddNames {
-  readonly #found: Found;
+  readonly #found: Findings;
   /** Folder and folded name → the entry as it is written. */
   readonly #folded = new Map<string, { readonly path: string; readonly kind: TreeEntry["kind"] }>();
 
-  constructor(found: Found) {
+  constructor(found: Findings) {
     this.#found = found;
   }
 

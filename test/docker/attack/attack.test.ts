@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
 import {
-  type Answer,
+  type AttemptAnswer,
   type Attack,
   attackScript,
   judgeAttack,
@@ -21,8 +21,8 @@ const ATTACK: Attack = {
   remedy: "another engine",
 };
 
-const answer = (name: string, kind: Answer["kind"], why = ""): Answer => ({ name, kind, why });
-const tried = (answers: readonly Answer[], more: Partial<AttemptResults> = {}): AttemptResults => ({
+const answer = (name: string, kind: AttemptAnswer["kind"], why = ""): AttemptAnswer => ({ name, kind, why });
+const tried = (answers: readonly AttemptAnswer[], more: Partial<AttemptResults> = {}): AttemptResults => ({
   answers,
   cause: null,
   lost: null,

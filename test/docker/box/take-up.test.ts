@@ -7,7 +7,7 @@ import {
   discardParked,
   forget,
   parkedText,
-  type Standing,
+  type ParkedState,
   standings,
   standingsOf,
   writeParked,
@@ -42,7 +42,7 @@ function counting(fails = false): { readonly engine: Engine; readonly asked: () 
   return { engine: { api } as unknown as Engine, asked: () => asked };
 }
 
-async function parked(place: Scratch, expires: number): Promise<Standing> {
+async function parked(place: Scratch, expires: number): Promise<ParkedState> {
   await writeParked(place.path, { session: "a", expires, owner: await thisProcess() }, TEXT);
   const [standing] = await standingsOf(place.path, "a");
   assert.ok(standing?.kind === "parked");

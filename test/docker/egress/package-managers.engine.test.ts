@@ -5,7 +5,7 @@ import type { RequestListener } from "node:http";
 import test, { after, before } from "node:test";
 import { type BlockedConnection, parseGrant, type Preset } from "../../../src/core/network.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
-import { REGISTRY_TOOLS, type Settings } from "../../../src/docker/egress/registry-tools.ts";
+import { REGISTRY_TOOLS, type RegistrySettings } from "../../../src/docker/egress/registry-tools.ts";
 import type { NetworkRequest } from "../../../src/docker/egress/box-network.ts";
 import { installVariables } from "../../../src/docker/environments/tool-variables.ts";
 import { debianImage } from "../../fixtures/debian-image.ts";
@@ -58,7 +58,7 @@ async function presetNetwork(stub: HttpsStub): Promise<NetworkRequest> {
     workspace: home.path,
     uid: 0,
   };
-  const told: readonly Settings[] = await Promise.all(
+  const told: readonly RegistrySettings[] = await Promise.all(
     PRESETS.map((preset) => REGISTRY_TOOLS[preset](asking)),
   );
   const rules = installVariables(new Set(PRESETS), { install_scripts: [], min_release_age: 0 }, 0);

@@ -7,7 +7,7 @@ import {
   ignoredBy,
   pinnedBytes,
   readContext,
-  Steps,
+  MatchSteps,
   TooManySteps,
 } from "../../../src/docker/environments/context-files.ts";
 import { readDockerfile } from "../../../src/docker/environments/dockerfile.ts";
@@ -171,7 +171,7 @@ test("COPY and ADD put files where an image build does", async () => {
 });
 
 const holds = (pattern: string, path: string, deep = true): boolean =>
-  globOf(pattern, deep)?.matches(path, new Steps()) === true;
+  globOf(pattern, deep)?.matches(path, new MatchSteps()) === true;
 
 test("a star stays within a name, and two of them cross folders", () => {
   for (const [pattern, path] of [
@@ -207,7 +207,7 @@ test("a star stays within a name, and two of them cross folders", () => {
 
 test("the last matching line of a .dockerignore decides, and a folder includes everything below it", () => {
   const ignored = ignoredBy("# all\n*\n!src\n src/*.log \n!/src/keep.log\n\n!docs/**/*.md\n");
-  const left = (path: string): boolean => ignored(path, new Steps());
+  const left = (path: string): boolean => ignored(path, new MatchSteps());
   const paths = [
     "a",
     "src",
@@ -219,15 +219,15 @@ test("the last matching line of a .dockerignore decides, and a folder includes e
     "docs/b.txt",
   ];
   assert.deepEqual(paths.map(left), [true, false, false, true, false, false, false, true]);
-  assert.equal(ignoredBy("node_modules")("node_modules/a/b", new Steps()), true);
-  assert.equal(ignoredBy("node_modules")("packages/node_modules/a", new Steps()), false);
+  assert.equal(ignoredBy("node_modules")("node_modules/a/b", new MatchSteps()), true);
+  assert.equal(ignoredBy("node_modules")("packages/node_modules/a", new MatchSteps()), false);
 });
 
 test("patterns built to take forever are stopped", () => {
   const hostile = `${"**a".repeat(150)}b\n`.repeat(400);
   const ignored = ignoredBy(hostile);
   assert.throws(() => {
-    const steps = new Steps();
+    const steps = new MatchSteps();
     for (let n = 0; n < 5000; n += 1) ignored("a/".repeat(140), steps);
   }, TooManySteps);
   assert.throws(() => ignoredBy("a\n".repeat(10_000)), TooManySteps);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Reading } from "../../../src/models/text-calls/text-protocol.ts";
+import type { TextReading } from "../../../src/models/text-calls/text-protocol.ts";
 import { CallStream, readCalls } from "../../../src/models/text-calls/text-call-stream.ts";
 import { allReplies, FILES, type Reply, repliesIn } from "../../fixtures/text-calls/replies.ts";
 
 const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
-function answers(want: Reply["want"], reading: Reading): boolean {
+function answers(want: Reply["want"], reading: TextReading): boolean {
   if (want === "malformed") return reading.calls.length === 0 && reading.malformed.length > 0;
   return (
     JSON.stringify(reading.calls) === JSON.stringify(want) &&
@@ -36,7 +36,7 @@ test("half of the recorded replies are not calls", () => {
 });
 
 /** A reply in pieces: what was displayed, and the final reading. */
-function streamed(reply: Reply, sizes: (index: number) => number): { shown: string; reading: Reading } {
+function streamed(reply: Reply, sizes: (index: number) => number): { shown: string; reading: TextReading } {
   const stream = new CallStream(reply.tools);
   let shown = "";
   for (let at = 0, index = 0; at < reply.text.length; index += 1) {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Op, placeOf, placeOfPattern } from "../../../src/policy/paths/path-place.ts";
+import { type PathAccess, placeOf, placeOfPattern } from "../../../src/policy/paths/path-place.ts";
 
 const AROUND = { workspace: "/home/dev/project", home: "/home/dev" };
 const words = (text: string): readonly string[] => text.split(" ");
 
-const marks = (pattern: string, op: Op): string => {
+const marks = (pattern: string, op: PathAccess): string => {
   const { kind, secret, protected: name, trap } = placeOfPattern(pattern, op, AROUND);
   return [kind, secret && "secret", (name ?? trap) && "refused"].filter((word) => word !== null).join(" ");
 };

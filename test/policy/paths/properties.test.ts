@@ -5,7 +5,7 @@ import { MODES, VERDICTS } from "../../../src/core/decision.ts";
 import { PROTECTED } from "../../../src/core/file-names.ts";
 import { decidePath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
 import { readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
-import { type Op, placeOf } from "../../../src/policy/paths/path-place.ts";
+import { type PathAccess, placeOf } from "../../../src/policy/paths/path-place.ts";
 
 const CONTEXT: PathContext = {
   mode: "workspace-write",
@@ -27,13 +27,13 @@ const path = fc
     fc.array(fc.constantFrom(...NAMES), { minLength: 1 }),
   )
   .map(([start, names]) => start + names.join("/"));
-const op = fc.constantFrom<Op>("read", "write");
+const op = fc.constantFrom<PathAccess>("read", "write");
 const mode = fc.constantFrom(...MODES);
 
-const rank = (text: string, how: Op, context: PathContext = CONTEXT): number =>
+const rank = (text: string, how: PathAccess, context: PathContext = CONTEXT): number =>
   VERDICTS.indexOf(decidePath(text, how, context).decision);
 
-const notMilder = (changed: string, given: string, how: Op): void =>
+const notMilder = (changed: string, given: string, how: PathAccess): void =>
   assert.ok(rank(changed, how) >= rank(given, how), `${how} ${changed} is milder than ${given}`);
 
 test("dots, doubled slashes and detours do not change a decision", () => {

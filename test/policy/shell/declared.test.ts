@@ -8,8 +8,8 @@ import type {
   Compound,
   List,
   Node,
-  Piece,
-  Reading,
+  WordPiece,
+  ShellReading,
   Redirect,
   Word,
 } from "../../../src/policy/shell/shell-syntax.ts";
@@ -89,13 +89,13 @@ function normalWord(word: Word): Word {
   return { ...word, pieces: word.pieces.map(normalPiece) };
 }
 
-function normalPiece(piece: Piece): Piece {
+function normalPiece(piece: WordPiece): WordPiece {
   if (piece.kind === "script") return { ...piece, body: normal(piece.body) };
   if (piece.kind === "unknown") return { ...piece, scripts: piece.scripts.map(normal) };
   return piece;
 }
 
-const shown = ({ tree, errors }: Reading): string => show({ tree: normalList(tree), errors });
+const shown = ({ tree, errors }: ShellReading): string => show({ tree: normalList(tree), errors });
 
 /** Compares each text that is read with what bash prints of it. */
 function compare(bodies: readonly string[], context: { skip: (why: string) => void }): void {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { Connection } from "../../../src/platform/sqlite.ts";
+import { SqliteConnection } from "../../../src/platform/sqlite.ts";
 import { DamagedIndex } from "../../../src/search/index-folders.ts";
 import { VectorTable } from "../../../src/search/stores/embedded-vectors.ts";
 import { fc } from "../../fixtures/property.ts";
@@ -14,13 +14,13 @@ import { scratch } from "../../fixtures/scratch.ts";
 import { chunk, file, NEVER } from "./words.ts";
 
 interface Bed extends Disposable {
-  readonly database: Connection;
+  readonly database: SqliteConnection;
   readonly table: (dimension: number, model?: string) => VectorTable;
 }
 
 /** A database with as many chunks, and nothing else of an index. */
 function bed(chunks = 0): Bed {
-  const database = new Connection(new DatabaseSync(":memory:"));
+  const database = new SqliteConnection(new DatabaseSync(":memory:"));
   database.run("CREATE TABLE chunks (number INTEGER PRIMARY KEY)");
   for (let number = 1; number <= chunks; number += 1) database.run("INSERT INTO chunks VALUES (?)", number);
   return {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { Found, LOOK_RULES } from "../../../src/vet/look/looked-at.ts";
+import { Findings, LOOK_RULES } from "../../../src/vet/look/looked-at.ts";
 
 const doc = readFileSync(path.join(import.meta.dirname, "../../../docs/untrusted.md"), "utf8");
 const section = doc.split(/^## /m).find((each) => each.startsWith("What the tree itself shows")) ?? "";
@@ -14,7 +14,7 @@ test("docs/untrusted.md lists each rule of the look with its weight and words", 
 });
 
 test("twenty findings of a rule are listed and the others counted, with quoted control characters made visible", () => {
-  const found = new Found();
+  const found = new Findings();
   for (let at = 0; at < 25; at += 1) found.add("files.odd", "a\u001b[2Jb", { path: `p${at}\n` });
   found.add("files.odd", "a\u001b[2Jb", { path: "p0\n" });
   found.add("files.device", "x", { path: "d" });
