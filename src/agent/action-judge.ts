@@ -71,7 +71,7 @@ export function judgeIn(around: JudgeContext): Judge {
         ...reads.map((file) => path(file, "read")),
       ];
       const whole = combined(decisions);
-      const told = [
+      const texts = [
         ...effects.map(effectText),
         ...writes.map((file) => `writes ${file}`),
         ...reads.map((file) => `reads ${file}`),
@@ -81,7 +81,7 @@ export function judgeIn(around: JudgeContext): Judge {
       return {
         ...whole,
         asks: asksIn(decisions, judged),
-        effects: whole.decision === "ask" ? [...new Set(told)] : [],
+        effects: whole.decision === "ask" ? [...new Set(texts)] : [],
         target:
           [...new Set([...commands, ...writes, ...reads, ...hosts, ...services])].join(", ") ||
           (byTool === undefined ? "" : tool),

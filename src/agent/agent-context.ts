@@ -4,7 +4,7 @@ import type { Emit } from "../core/events.ts";
 import type { AnyTool, Hooks } from "../core/tool.ts";
 import type { Approver, Box, BoxRecovery } from "../core/ports.ts";
 import type { Provider } from "../core/model-provider.ts";
-import type { GrantSaid } from "../core/network.ts";
+import type { AnswerGrant } from "../core/network.ts";
 import type { Judge } from "./action-judge.ts";
 import type { BackgroundTasks, WriteOrder } from "./background-tasks.ts";
 import type { Compactor } from "./compaction.ts";
@@ -33,7 +33,7 @@ interface SharedContext {
    * Opens the box's network to what a person granted, and includes the grant when later calls are judged. The returned
    * function withdraws the grant. Rejects with a HarnessError when it cannot be granted.
    */
-  readonly grant: (said: GrantSaid, signal: AbortSignal) => Promise<() => void>;
+  readonly grant: (grant: AnswerGrant, signal: AbortSignal) => Promise<() => void>;
   readonly outputs: Outputs;
   /** The verified box. It is the same each time unless a lost one was replaced. Rejects when there can be none. */
   readonly box: () => Promise<Box>;

@@ -2,7 +2,7 @@ import { type BoxLog, EMPTY_LOG } from "../core/run-record.ts";
 import { EXIT, HarnessError, signalOf } from "../core/errors.ts";
 import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Intent } from "../core/model-provider.ts";
-import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
+import { type Parked, PARKED_FORM, type RunOptions, type SessionRecord } from "../core/session.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { EndRules } from "./ending/earned-end.ts";
 import { asksToLook, guessIntent } from "./ending/intent.ts";
@@ -46,7 +46,7 @@ export interface RunRequest {
   readonly changes: (last: boolean) => Promise<WorkspaceOutcome>;
   readonly record: (record: SessionRecord) => void;
   /** How the run was started; only for a run that may be parked. */
-  readonly given?: RunGiven;
+  readonly options?: RunOptions;
   /** Stops the box of a parked run. Returns until when it is kept, or null. The box is not used afterwards. */
   readonly park?: () => Promise<number | null>;
   /** Ends the box, or leaves it to be frozen. Returns what was done in the workspace outside of the calls. */
@@ -88,7 +88,7 @@ export async function runRequest(
     role: "user",
     text: `${request.prompt}${lost}${request.taken ?? ""}${request.note ?? ""}${opening}`,
   });
-  news?.told();
+  news?.markDelivered();
   const ending = endingOf(await workWithTasks(agent, either), { signal, agent });
   const unanswered = agent.history.count === before + 1;
   if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) agent.rollBack(before);
@@ -106,15 +106,15 @@ async function openingOf(agent: AgentContext, request: RunRequest, signal: Abort
     const note =
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
     // The request or the project names what to run; a file with a similar name would mislead.
-    const isRun = agent.ends?.asked.runs === true;
+    const isRun = agent.ends?.facts.runs === true;
     const asks = request.preflight === true && aboutWorkspace(agent.intent.intent) && !isRun;
     const about = { request: request.prompt, ...(checked === undefined ? {} : { checked }) };
     const seen = asks ? await preflight(agent, about, signal) : NOTHING_SEEN;
     agent.next.files(seen.paths, seen.shown);
     agent.deeds.shownWithTask = seen.shown.length > 0;
     if (agent.ends !== null) agent.ends.filesBefore = seen.shown;
-    const told = await agent.hooks.begin({ emit: agent.emit, signal });
-    return [note, seen.text, told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
+    const hookText = await agent.hooks.begin({ emit: agent.emit, signal });
+    return [note, seen.text, hookText].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
   } catch (thrown) {
     // When the run is cancelled, the loop decides how it ends.
     if (signal.aborted) return "";
@@ -141,10 +141,10 @@ export async function resumeRequest(
 }
 
 /** No background task outlives the loop: tasks are stored when the run is parked, and ended otherwise. */
-async function workWithTasks(agent: AgentContext, ...given: LoopArguments): Promise<LoopEnd> {
+async function workWithTasks(agent: AgentContext, ...args: LoopArguments): Promise<LoopEnd> {
   const { tasks } = agent;
   try {
-    const end = await runLoop(agent, ...given);
+    const end = await runLoop(agent, ...args);
     if (end.how !== "parked" || tasks === undefined) return end;
     const children = [...end.waiting.children, ...(await tasks.pause())];
     return { ...end, waiting: { ...end.waiting, children } };
@@ -174,8 +174,8 @@ export async function finish(
   const { untouched = false, ...seen } = changed ?? (await request.changes(true));
   const left = await leaveBox(agent, request, ending);
   const isSame = left.log.commits.length + left.log.staged.length === 0 && untouched;
-  const said = ending.how === "answered" ? ending.text : "";
-  const { proved, ...shown } = provedBy(agent, request, { isSame, said });
+  const answer = ending.how === "answered" ? ending.text : "";
+  const { proved, ...shown } = provedBy(agent, request, { isSame, answer });
   const { status, exit_code, reason } = outcomeOf(left.ending, agent.ended, proved);
   const finished: Finished = {
     type: "run.finished",
@@ -202,7 +202,7 @@ export async function finish(
 function provedBy(
   { intent: { intent }, deeds, ends, limits }: AgentContext,
   { strict }: RunRequest,
-  { isSame, said }: { readonly isSame: boolean; readonly said: string },
+  { isSame, answer }: { readonly isSame: boolean; readonly answer: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: RunFacts } {
   const { verified = null, bent } = ends?.verification ?? {};
   // An answer may also report what was done before the run was parked, or for an earlier request.
@@ -211,11 +211,11 @@ function provedBy(
   const proved = {
     strict,
     grounded,
-    word: ends === null && limits.calls === 0 && claimsDeed(intent, said),
+    word: ends === null && limits.calls === 0 && claimsDeed(intent, answer),
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
     bent,
-    ...(idle ? idleProof(deeds, ends, said) : {}),
-    redTests: ends !== null && verified === null ? redTests(deeds, said) : undefined,
+    ...(idle ? idleProof(deeds, ends, answer) : {}),
+    redTests: ends !== null && verified === null ? redTests(deeds, answer) : undefined,
     ran: requestedRun(ends, deeds),
   };
   return { verified, grounded, proved };
@@ -225,29 +225,29 @@ function provedBy(
 function idleProof(
   deeds: AgentContext["deeds"],
   ends: EndRules,
-  said: string,
+  answer: string,
 ): Pick<RunFacts, "onlyLooked" | "claims" | "doubted"> {
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
-  const claims = isAllSeen && saysChanged(said);
-  const { runs, looks } = ends.asked;
+  const claims = isAllSeen && saysChanged(answer);
+  const { runs, looks } = ends.facts;
   // The request only asked to run something.
   if (runs === true && deeds.ran !== undefined && !claims) return {};
   const mayDoubt = isAllSeen && runs !== true && looks !== true;
-  return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(said) };
+  return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(answer) };
 }
 
 const requestedRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): RunFacts["ran"] =>
-  ends?.asked.runs === true ? ran : undefined;
+  ends?.facts.runs === true ? ran : undefined;
 
 /** Whether an answer without any call claims a deed. A question may be about an earlier request. */
-const claimsDeed = (intent: Intent, said: string): boolean =>
-  saysTestsPass(said) || (intent === "change" && saysChanged(said));
+const claimsDeed = (intent: Intent, answer: string): boolean =>
+  saysTestsPass(answer) || (intent === "change" && saysChanged(answer));
 
 const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): boolean | null =>
   intent === "repo" ? isGrounded : null;
 
-const redTests = (deeds: AgentContext["deeds"], said: string): string | undefined =>
-  saysTestsPass(said) ? deeds.redTests : undefined;
+const redTests = (deeds: AgentContext["deeds"], answer: string): string | undefined =>
+  saysTestsPass(answer) ? deeds.redTests : undefined;
 
 /** A file left behind that the host would obey decides the ending, unless a person cancelled the run. */
 async function leaveBox(
@@ -270,12 +270,12 @@ const keptUntil = (kept: number | null): Pick<Parked, "kept"> => (kept === null 
 const NO_WEB = `this request needs the web, but the web tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
 
 /** Starts what the request will probably need. */
-function prepare(agent: AgentContext, { prompt, intent: given }: RunRequest): void {
-  const intent = given ?? guessIntent(prompt, agent.mode);
-  agent.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
+function prepare(agent: AgentContext, { prompt, intent: fixed }: RunRequest): void {
+  const intent = fixed ?? guessIntent(prompt, agent.mode);
+  agent.emit({ type: "intent", intent, by: fixed === undefined ? "words" : "flag" });
   if (intent === "web" && !agent.tools.some(({ name }) => name.startsWith("web_")))
     agent.emit({ type: "notice", text: NO_WEB });
-  agent.intent.begin(intent, given === undefined && asksToLook(prompt));
+  agent.intent.begin(intent, fixed === undefined && asksToLook(prompt));
   if (intent !== "direct") agent.warm();
   if (intent === "change") agent.checkpoints.prepare();
 }
@@ -307,8 +307,8 @@ const resultOf = (
   answer,
 });
 
-function parkedOf(agent: AgentContext, { strict, given }: RunRequest, waiting: Waiting): Parked {
-  if (given === undefined) throw new Error("a call waits in a run that cannot be parked");
+function parkedOf(agent: AgentContext, { strict, options }: RunRequest, waiting: Waiting): Parked {
+  if (options === undefined) throw new Error("a call waits in a run that cannot be parked");
   const spent = { ...agent.limits.sofar(), usage: agent.spent.whole };
   const { intent } = agent.intent;
   return {
@@ -319,6 +319,6 @@ function parkedOf(agent: AgentContext, { strict, given }: RunRequest, waiting: W
     strict,
     spent,
     ended: [...agent.ended],
-    given,
+    given: options,
   };
 }

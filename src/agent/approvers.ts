@@ -1,6 +1,6 @@
 import { type Mode, type OnAsk, runsUnattended } from "../core/decision.ts";
 import { isSameQuestion } from "../core/session.ts";
-import type { GrantSaid } from "../core/network.ts";
+import type { AnswerGrant } from "../core/network.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
 import { NO_FACTS } from "../core/tool.ts";
 import { judgedText } from "../tools/shell-command.ts";
@@ -39,7 +39,7 @@ export interface EarlierAnswers {
     readonly told?: string;
     /** The command to run instead. */
     readonly edited?: string;
-    readonly grant?: GrantSaid;
+    readonly grant?: AnswerGrant;
   };
 }
 

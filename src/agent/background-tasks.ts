@@ -47,13 +47,13 @@ interface Task extends TaskPart {
   over: Promise<void>;
   state: "running" | "paused" | Stopped | ToolResult;
   /** The model knows how the task ended. */
-  told: boolean;
+  isReported: boolean;
 }
 
-/** Lines for the model with its next results. Calling `told` marks them as delivered, so that each is told once. */
+/** Lines for the model with its next results. Calling `markDelivered` marks them as delivered, so that each is told once. */
 interface TaskNews {
   readonly lines: readonly string[];
-  readonly told: () => void;
+  readonly markDelivered: () => void;
 }
 
 /**
@@ -94,8 +94,8 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     if (typeof state === "string") return { kind: "ok", text: `[${this.#progress(task)}]` };
     if (state instanceof Stopped)
       return { kind: "ok", text: `[${id} waits for a person, and the run with it]` };
-    task.told = true;
-    this.#dependencies.memory.told([id]);
+    task.isReported = true;
+    this.#dependencies.memory.closeTasks([id]);
     if (state.kind === "cancelled" && cancel)
       return { kind: "ok", text: `[${id} was cancelled. What it has changed in files stays]` };
     return reported({ ...state, text: `[${id} has ended, ${this.#age(task)}]\n${state.text}` });
@@ -109,7 +109,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
 
   /** The ends of tasks that the model has not been told, including tasks of an earlier run. */
   news(): TaskNews {
-    const ended = [...this.#tasks.values()].filter((task) => !task.told && isEnded(task));
+    const ended = [...this.#tasks.values()].filter((task) => !task.isReported && isEnded(task));
     const lost = this.#dependencies.memory.open.filter(({ id }) => !this.#tasks.has(id) && !this.#isKept(id));
     const lines = [
       ...lost.map(({ id, prompt }) => lostText(id, prompt)),
@@ -117,9 +117,9 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     ];
     return {
       lines,
-      told: () => {
-        for (const task of ended) task.told = true;
-        this.#dependencies.memory.told([...ended, ...lost].map(({ id }) => id));
+      markDelivered: () => {
+        for (const task of ended) task.isReported = true;
+        this.#dependencies.memory.closeTasks([...ended, ...lost].map(({ id }) => id));
       },
     };
   }
@@ -136,14 +136,14 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
         : [
             `Still running in the background: ${named}. Wait for what you need of it with task and a timeout, or cancel it; then give your answer. What still runs then is ended.`,
           ];
-    news.told();
+    news.markDelivered();
     const lines = [...still, ...news.lines];
     return lines.length === 0 ? undefined : lines.join("\n\n");
   }
 
   /** Lists open tasks for the model beside a summary of its conversation. */
   kept(): string {
-    const open = [...this.#tasks.values()].filter(({ told }) => !told);
+    const open = [...this.#tasks.values()].filter(({ isReported }) => !isReported);
     if (open.length === 0) return "";
     return `[Your tasks in the background at that time]\n${open.map(({ id, prompt }) => `${id}: ${headOf(prompt)}`).join("\n")}`;
   }
@@ -164,7 +164,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     this.#pause.abort();
     const tasks = [...this.#tasks.values()];
     await Promise.all(tasks.map(({ over }) => over));
-    return tasks.filter(({ told }) => !told).map(parkedChildOf);
+    return tasks.filter(({ isReported }) => !isReported).map(parkedChildOf);
   }
 
   /** Continues the tasks that were parked with the run. */
@@ -202,7 +202,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   #newTask(part: TaskPart, id: string): Omit<Task, "subagent"> {
     const stop = new AbortController();
     const [begun, over] = [this.#dependencies.now(), Promise.resolve()];
-    return { ...part, id, begun, stop, over, state: "running", told: false };
+    return { ...part, id, begun, stop, over, state: "running", isReported: false };
   }
 
   #addTask(task: Task): void {
@@ -249,7 +249,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   #unknown(id: string): ToolResult {
     const lost = this.#dependencies.memory.open.find((each) => each.id === id);
     if (lost !== undefined) {
-      this.#dependencies.memory.told([id]);
+      this.#dependencies.memory.closeTasks([id]);
       return { kind: "failed", cause: "program", text: lostText(id, lost.prompt) };
     }
     const list = [...this.#tasks.values()].map((task) => `${task.id} (${stateOf(task)})`).join(", ");

@@ -31,22 +31,22 @@ export interface Veto {
 /** Parses arguments replaced by hooks like the model's own; if they do not fit the tool, nothing runs. */
 export async function beforeCall(
   agent: AgentContext,
-  given: Omit<HookedCall, "veto">,
+  hooked: Omit<HookedCall, "veto">,
   prepare: (call: ToolCall) => PreparedCall | InvalidCall,
   signal: AbortSignal,
 ): Promise<HookedCall> {
-  const { call, prepared } = given;
-  const said: BeforeCall = await agent.hooks.before(call, { emit: agent.emit, signal });
-  if (said.kind === "vetoed") {
-    const { by, reason, owner } = said;
+  const { call, prepared } = hooked;
+  const verdict: BeforeCall = await agent.hooks.before(call, { emit: agent.emit, signal });
+  if (verdict.kind === "vetoed") {
+    const { by, reason, owner } = verdict;
     return { call, prepared, veto: { reason: `the hook ${by}: ${reason}`, byUser: owner === "user" } };
   }
-  if (said.by === undefined) return given;
-  const changed = { ...call, args: said.args };
+  if (verdict.by === undefined) return hooked;
+  const changed = { ...call, args: verdict.args };
   const again = prepare(changed);
   if (again.kind === "prepared")
-    return { ...given, call: changed, prepared: again, by: `the hook ${said.by}` };
-  const reason = `the hook ${said.by} gave arguments that do not fit: ${again.issues.join("; ")}`;
+    return { ...hooked, call: changed, prepared: again, by: `the hook ${verdict.by}` };
+  const reason = `the hook ${verdict.by} gave arguments that do not fit: ${again.issues.join("; ")}`;
   return { call, prepared, veto: { reason, byUser: false } };
 }
 
@@ -69,18 +69,18 @@ export async function afterCall(
   result: ToolResult,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const said =
+  const replaced =
     result.kind === "cancelled"
       ? undefined
       : await agent.hooks.after(call, result, { emit: agent.emit, signal });
   const noted =
     by === undefined ? "" : `\n[${by} replaced the arguments: ${clipped(inertJson(call.args), MAX_TOLD)}]`;
-  const hooked = said === undefined && noted === "" ? {} : { hooked: true as const };
-  const isKept = said === undefined || said === result.text;
+  const hooked = replaced === undefined && noted === "" ? {} : { hooked: true as const };
+  const isKept = replaced === undefined || replaced === result.text;
   if (isKept && noted === "") return { ...(prepared.bounded ? result : bounded(agent, result)), ...hooked };
   const { full: _, ...kept } = result;
   const whole = isKept ? result : kept;
-  return bounded(agent, { ...whole, ...hooked, text: `${said ?? result.text}${noted}` });
+  return bounded(agent, { ...whole, ...hooked, text: `${replaced ?? result.text}${noted}` });
 }
 
 interface CallEnd {
@@ -206,8 +206,8 @@ interface Bounded {
 }
 
 /** Cuts a result to head and tail for the model, with control characters visible; `show_full` has the whole. */
-export function bound(given: string, outputs: Outputs): Bounded {
-  const text = visible(given.toWellFormed());
+export function bound(output: string, outputs: Outputs): Bounded {
+  const text = visible(output.toWellFormed());
   if (fits(text, MAX_BYTES)) return { text };
   const head = headLines(headWithin(text, HEAD));
   const tail = tailLines(tailWithin(text, TAIL));

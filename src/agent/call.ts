@@ -128,11 +128,11 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
  */
 async function judgedCall(
   agent: AgentContext,
-  given: Omit<HookedCall, "veto">,
+  hookedCall: Omit<HookedCall, "veto">,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const judge = await agent.judge();
-  const hooked = await beforeCall(agent, given, (changed) => prepare(agent, changed), signal);
+  const hooked = await beforeCall(agent, hookedCall, (changed) => prepare(agent, changed), signal);
   const { call, veto } = hooked;
   if (veto !== undefined && signal.aborted) return endUnrun(agent, call, cutOff(signal));
   const { facts, run: work, shown } = hooked.prepared.state();
@@ -141,9 +141,9 @@ async function judgedCall(
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
   if (agent.next.takesBack(call.args)) return endUnrun(agent, call, notRun(TAKEN_BACK));
   if (agent.next.isBlind(call)) return endUnrun(agent, call, notRun(BLIND));
-  const { replaces } = given;
-  const asked = { call, facts, judged, shown, replaces };
-  const answer = veto === undefined ? await answerFor(agent, asked, signal) : VETOED;
+  const { replaces } = hookedCall;
+  const judgedCall = { call, facts, judged, shown, replaces };
+  const answer = veto === undefined ? await answerFor(agent, judgedCall, signal) : VETOED;
   if (answer.edited !== undefined) return editedCall(agent, { call, replaces }, answer.edited, signal);
   agent.emit({ ...decidedEvent(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer does not count.
@@ -219,17 +219,21 @@ interface JudgedCall {
   readonly replaces: string | undefined;
 }
 
-async function answerFor(agent: AgentContext, asked: JudgedCall, signal: AbortSignal): Promise<CallAnswer> {
-  const { decision } = asked.judged;
+async function answerFor(
+  agent: AgentContext,
+  judgedCall: JudgedCall,
+  signal: AbortSignal,
+): Promise<CallAnswer> {
+  const { decision } = judgedCall.judged;
   if (decision === "deny") return { runs: false, by: "policy", reason: "" };
-  const question = questionOf(agent, asked);
+  const question = questionOf(agent, judgedCall);
   const refused = agent.approver.refuses?.(question);
   if (refused !== undefined) return refused;
   if (decision === "allow") return { runs: true, by: "policy", reason: "" };
   const answer = await agent.approver.ask(question, signal);
   if (answer !== "waits") return answer;
   const { call, tool, text, folder, mode, grants } = question;
-  const { contained, rules } = asked.judged;
+  const { contained, rules } = judgedCall.judged;
   const where = folder === undefined ? {} : { folder };
   const needs = grants === undefined ? {} : { grants };
   const waits = {

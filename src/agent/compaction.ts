@@ -137,9 +137,9 @@ export class Compactor {
     if (part === undefined) return "nothing";
     this.#emit("started", aim, before);
     const keep = (await this.#options.keep?.(aim.trigger, signal)) ?? "";
-    const asked = this.#options.now();
+    const askedAt = this.#options.now();
     const reply = await this.#options.summarise(part.messages, signal);
-    this.askedMs += this.#options.now() - asked;
+    this.askedMs += this.#options.now() - askedAt;
     const made =
       typeof reply === "string" ? this.#compactionFrom(reply, keep, part.keepFrom, before) : reply.reason;
     if (typeof made === "string" || signal.aborted) {
@@ -262,11 +262,11 @@ function olderPart(
   if (cut === undefined || (!forced && weight(shown.slice(0, cut - start)) < WORTH * window))
     return undefined;
   for (const keepFrom of borders.filter((at) => at <= cut).toReversed()) {
-    const asked = summaryRequest(
+    const request = summaryRequest(
       view.slice(0, keepFrom + shift),
       (messages) => sizes.tokens(messages) <= window,
     );
-    if (asked !== undefined) return { keepFrom, messages: asked };
+    if (request !== undefined) return { keepFrom, messages: request };
   }
   return undefined;
 }

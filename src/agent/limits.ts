@@ -77,7 +77,7 @@ export class Limits {
   #turns = 0;
   readonly #warned = new Set<string>();
 
-  get given(): LimitValues {
+  get values(): LimitValues {
     return this.#limits;
   }
 

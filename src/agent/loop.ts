@@ -96,11 +96,11 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (either.aborted) return { how: "cancelled" };
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
   const format = agent.answer.format();
-  const asked = { building: building + compactor.askedMs, format };
-  const apart = await askApart(agent, asked, either);
+  const options = { building: building + compactor.askedMs, format };
+  const apart = await askApart(agent, options, either);
   if (apart === "nothing") return undefined;
   if (apart === undefined) constrainNext(agent);
-  const reply = apart ?? (await ask(agent, asked, either));
+  const reply = apart ?? (await ask(agent, options, either));
   if (reply.kind === "failed") return afterFailure(agent, reply, signal);
   const circled = repeatsItself(agent, reply);
   // A model that sees its repetitions goes on repeating.
@@ -165,10 +165,10 @@ async function endByHooks(
 ): Promise<LoopEnd | undefined> {
   const end = await endOfTasks(agent, answer, signal);
   if (end?.how !== "answered" || signal.aborted) return end;
-  const said = await agent.hooks.stop(end.text, { emit: agent.emit, signal });
-  if (said.kind === "continues") return isLastTurn(agent) ? end : tellModel(agent, said.text);
-  if (said.text === end.text) return end;
-  const fitted = agent.answer.take(said.text, false);
+  const stopAnswer = await agent.hooks.stop(end.text, { emit: agent.emit, signal });
+  if (stopAnswer.kind === "continues") return isLastTurn(agent) ? end : tellModel(agent, stopAnswer.text);
+  if (stopAnswer.text === end.text) return end;
+  const fitted = agent.answer.take(stopAnswer.text, false);
   if ("how" in fitted && fitted.how === "answered") return fitted;
   agent.emit({
     type: "notice",
@@ -230,10 +230,10 @@ async function provenEnd(
 /** Why the answer does not end the run. A successful check outweighs a parser's error. */
 function whyUnproven(
   proof: Proof | undefined,
-  { asked, verification }: EndRules,
+  { facts, verification }: EndRules,
   broken: { readonly reason: string } | undefined,
 ): string | undefined {
-  if (proof?.kind === "red" || (proof?.kind === "unknown" && asked.isWeak)) return proof.reason;
+  if (proof?.kind === "red" || (proof?.kind === "unknown" && facts.isWeak)) return proof.reason;
   const isProven = (verification?.verified ?? null) !== null;
   return isProven ? undefined : broken?.reason;
 }
@@ -256,7 +256,7 @@ const SHORT_TEXT = 200;
 /** Like `tellModel`, and constrains the next reply if the server can: a weak model has to call a tool. */
 function tellModelToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
   agent.next.unusable();
-  if (agent.ends?.asked.isWeak === true) agent.next.demand(demand);
+  if (agent.ends?.facts.isWeak === true) agent.next.demand(demand);
   return tellModel(agent, text);
 }
 
@@ -348,10 +348,10 @@ async function notesAfter(
 ): Promise<string> {
   const isChanged = agent.ended.slice(made).some(({ changes, kind }) => changes && kind === "ok");
   const { ends } = agent;
-  const checks = isChanged && ends?.asked.isWeak === true ? ends.verification : null;
+  const checks = isChanged && ends?.facts.isWeak === true ? ends.verification : null;
   const checked = await checks?.between(agent, signal);
-  const said = checked === undefined ? "" : `\n\n${NOTICE}${checked}`;
-  return said + (await notices(agent, round));
+  const checkNote = checked === undefined ? "" : `\n\n${NOTICE}${checked}`;
+  return checkNote + (await notices(agent, round));
 }
 
 interface FinishedCall {
@@ -371,8 +371,8 @@ const finishedCalls = (
 /** Adds results to the history, with `notes` after the last one. Returns how many of the calls were valid. */
 function addResults(agent: AgentContext, ended: readonly FinishedCall[], notes: string): number {
   for (const [at, { call, result }] of ended.entries()) {
-    const told = agent.next.told(call, result);
-    const text = at === ended.length - 1 ? told + notes : told;
+    const resultText = agent.next.resultText(call, result);
+    const text = at === ended.length - 1 ? resultText + notes : resultText;
     agent.history.add({ role: "tool", call: call.id, text });
   }
   return ended.filter(({ result }) => result.kind !== "invalid").length;
@@ -405,7 +405,7 @@ async function notices(agent: AgentContext, { malformed, note, unrun }: Round): 
   }
   const news = agent.tasks?.news();
   lines.push(...(news?.lines ?? []));
-  news?.told();
+  news?.markDelivered();
   const act = agent.deeds.note(agent.intent.intent);
   if (act !== undefined) lines.push(act);
   const briefing = await agent.briefing();

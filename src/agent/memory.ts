@@ -111,7 +111,7 @@ export class TaskMemory {
     return id;
   }
 
-  told(ids: readonly string[]): void {
+  closeTasks(ids: readonly string[]): void {
     const open = this.open.filter(({ id }) => !ids.includes(id));
     if (open.length < this.open.length) this.#put(open);
   }

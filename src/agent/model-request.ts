@@ -107,9 +107,9 @@ async function attemptRequest(
         spend(agent, request, event);
         for (const text of notes) agent.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
-        const told = { calls, usage, ms: agent.now() - began, build_ms, ...first.ms };
+        const figures = { calls, usage, ms: agent.now() - began, build_ms, ...first.ms };
         const prompt = partsOf(agent, request, usage);
-        agent.emit({ type: "model.finished", text: event.message.text, ...told, prompt });
+        agent.emit({ type: "model.finished", text: event.message.text, ...figures, prompt });
         for (const { id, name, missed, nearest = [] } of malformed)
           if (missed !== undefined)
             agent.emit({ type: "call.missed", call: id, tool: name, kind: missed, nearest });
@@ -145,9 +145,9 @@ export async function askAside(
     spend(agent, request, event);
     const { usage, type: outcome } = event;
     const isSaid = event.type === "finished" && purpose === "expectation";
-    const said = isSaid ? { text: event.message.text } : {};
-    const told = { purpose, outcome, ...said, usage, ms: agent.now() - began, ...first.ms };
-    agent.emit({ type: "model.aside", ...told, prompt: partsOf(agent, request, usage) });
+    const words = isSaid ? { text: event.message.text } : {};
+    const fields = { purpose, outcome, ...words, usage, ms: agent.now() - began, ...first.ms };
+    agent.emit({ type: "model.aside", ...fields, prompt: partsOf(agent, request, usage) });
     if (event.type === "failed") return { kind: "failed", failure: event.failure };
     const { message, malformed, stop } = event;
     return { kind: "replied", message, malformed, stop };
@@ -178,23 +178,23 @@ const toolsOf = ({ tools }: ModelRequest): readonly ToolOffer[] | undefined =>
 /** Measures when the first piece of a reply came, counted from the last time the model was asked. */
 class FirstPiece {
   readonly #now: () => number;
-  #asked: number;
+  #askedAt: number;
   #came: number | undefined;
 
   constructor(now: () => number) {
     this.#now = now;
-    this.#asked = now();
+    this.#askedAt = now();
   }
 
   take({ type, ...event }: ProviderEvent): void {
     if (type === "text" || type === "thinking" || type === "call") this.#came ??= this.#now();
     if (!("ms" in event)) return;
     this.#came = undefined;
-    this.#asked = this.#now() + event.ms;
+    this.#askedAt = this.#now() + event.ms;
   }
 
   get ms(): { readonly first_token_ms?: number } {
-    return this.#came === undefined ? {} : { first_token_ms: Math.max(0, this.#came - this.#asked) };
+    return this.#came === undefined ? {} : { first_token_ms: Math.max(0, this.#came - this.#askedAt) };
   }
 }
 

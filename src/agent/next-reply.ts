@@ -224,7 +224,7 @@ export class NextReply {
    * write the diff's marks and numbers into it. After a write it gets no diff either. A result that a hook changed is
    * passed on unchanged.
    */
-  told({ name, args: { path } }: ToolCall, { kind, text, hooked }: ToolResult): string {
+  resultText({ name, args: { path } }: ToolCall, { kind, text, hooked }: ToolResult): string {
     if (!this.#isSmall || kind !== "ok" || hooked === true) return text;
     // The call contains all of it.
     if (name === "write_file") return text.split("\n", 1)[0] ?? "";

@@ -246,8 +246,8 @@ const line = (text: string): string => clipped(oneLine(text), MAX_LINE);
 const nameOf = (name: string): string => (/[\s"]/.test(name) ? JSON.stringify(line(name)) : line(name));
 
 function labelled(label: string, words: readonly string[]): string {
-  const said = words.filter((word) => word !== "");
-  return said.length === 0 ? "" : `${label}: ${said.join(" ")}`;
+  const items = words.filter((word) => word !== "");
+  return items.length === 0 ? "" : `${label}: ${items.join(" ")}`;
 }
 
 function changesOf(status: readonly string[] | null, more: number): string {
@@ -339,16 +339,16 @@ function byDepth({ path: one }: InstructionFile, { path: other }: InstructionFil
 
 /** A copy beside its original, or a file that only refers to another, says nothing new. */
 function withoutTwins(files: readonly InstructionFile[]): readonly InstructionFile[] {
-  const said = new Set<string>();
+  const known = new Set<string>();
   return files.filter(({ path, text }) => {
     const folder = folderBefore(path);
     const own = `${folder}\0${text}`;
     const refers = /^@(?:\.\/)?([\w.-]+)$/.exec(text)?.[1];
     const twin =
       text === "" ||
-      said.has(own) ||
+      known.has(own) ||
       (refers !== undefined && files.some((file) => file.path === folder + refers && file.path !== path));
-    said.add(own);
+    known.add(own);
     return !twin;
   });
 }

@@ -208,12 +208,14 @@ type AskOptions = Parameters<typeof ask>[1];
  */
 export async function askApart(
   agent: AgentContext,
-  asked: AskOptions,
+  options: AskOptions,
   signal: AbortSignal,
 ): Promise<SideReply> {
   // An answer with a required format has to be requested in that format.
-  const closes = asked.format === undefined ? agent.ends?.closes() : undefined;
-  return closes === undefined ? askForFile(agent, asked, signal) : askForAnswer(agent, closes, asked, signal);
+  const closes = options.format === undefined ? agent.ends?.closes() : undefined;
+  return closes === undefined
+    ? askForFile(agent, options, signal)
+    : askForAnswer(agent, closes, options, signal);
 }
 
 /** Tokens of the final answer. */
@@ -226,7 +228,7 @@ const ANSWER_TOKENS = 120;
 async function askForAnswer(
   agent: AgentContext,
   command: string,
-  asked: AskOptions,
+  options: AskOptions,
   signal: AbortSignal,
 ): Promise<SideReply> {
   const files = within(
@@ -234,30 +236,30 @@ async function askForAnswer(
     MAX_FILES_LENGTH,
   );
   const text = [
-    `The task was: ${agent.ends?.asked.request ?? ""}`,
+    `The task was: ${agent.ends?.facts.request ?? ""}`,
     ...files.map(fenced),
     `It is done, and \`${oneLine(command)}\` succeeds now. Say in one or two sentences what the file does now.`,
   ].join("\n\n");
   const request = { messages: [{ role: "user", text } as const], maxTokens: ANSWER_TOKENS };
   const instead = {
     request,
-    read: ({ text: said }: AssistantMessage) => ({ role: "assistant", text: said, calls: [] }) as const,
+    read: ({ text }: AssistantMessage) => ({ role: "assistant", text, calls: [] }) as const,
   };
-  const reply = await ask(agent, { ...asked, instead }, signal);
+  const reply = await ask(agent, { ...options, instead }, signal);
   return reply.kind === "failed" || reply.message.text.trim() !== "" ? reply : "nothing";
 }
 
-async function askForFile(agent: AgentContext, asked: AskOptions, signal: AbortSignal): Promise<SideReply> {
+async function askForFile(agent: AgentContext, options: AskOptions, signal: AbortSignal): Promise<SideReply> {
   const { ends, next, limits } = agent;
   const check = ends?.rewrites(agent);
   if (ends === null || check === undefined) return undefined;
   const files = { choices: next.choices, shown: next.standing };
   const id = `rewrite-${limits.turns}`;
-  const instead = rewriteRequest({ ...check, ...files, request: ends.asked.request, id });
+  const instead = rewriteRequest({ ...check, ...files, request: ends.facts.request, id });
   if (instead === undefined) return undefined;
   const temperature = Math.max(next.temperature, Math.min(MAX_TEMPERATURE, next.temperature + check.rise));
   const request = { ...instead.request, temperature };
-  const reply = await ask(agent, { ...asked, instead: { ...instead, request } }, signal);
+  const reply = await ask(agent, { ...options, instead: { ...instead, request } }, signal);
   if (reply.kind === "failed") return reply;
   const isNew = reply.message.calls.length > 0;
   ends.rewrote(isNew, findingIn(reply.message.text));
@@ -267,14 +269,14 @@ async function askForFile(agent: AgentContext, asked: AskOptions, signal: AbortS
 }
 
 /** Undefined when no file that may be the cause is short enough to be written whole. */
-export function rewriteRequest(given: RewriteInput): ReplacementRequest | undefined {
-  const { request, command, said, choices, shown, vain, mends, finding, byTask, anew = [], id } = given;
+export function rewriteRequest(input: RewriteInput): ReplacementRequest | undefined {
+  const { request, command, output, choices, shown, vain, mends, finding, byTask, anew = [], id } = input;
   const short = shown.flatMap((file) => {
     const from = anew.find(({ path }) => path === file.path) ?? file;
     return choices.includes(file.path) && fits(from.text) ? [from] : [];
   });
   const named = namedIn(
-    `${request}\n${said}`,
+    `${request}\n${output}`,
     short.map(({ path }) => path),
     3,
   );
@@ -286,7 +288,7 @@ export function rewriteRequest(given: RewriteInput): ReplacementRequest | undefi
     MAX_FILES_LENGTH - target.text.length,
   );
   const files = [...others, target].map(fenced);
-  const fails = `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MAX_OUTPUT_LENGTH)}`;
+  const fails = `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(output), MAX_OUTPUT_LENGTH)}`;
   const text = (
     byTask
       ? [request, ...files, untilSuccessText(oneLine(command), oneLine(target.path))]

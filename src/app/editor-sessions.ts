@@ -18,7 +18,7 @@ import { cleaned } from "../render/renderers.ts";
 import { checkNetwork } from "./boxes/granted-network.ts";
 import { type Host, runWorkspace } from "./host.ts";
 import { untrustedIn } from "./project/project-trust.ts";
-import { askedInTurn, NO, YES } from "./run/prompter.ts";
+import { askInTurn, NO, YES } from "./run/prompter.ts";
 import { ChatController } from "./run/chat-controller.ts";
 import { openSessions, sessionsWorkspace } from "./sessions/session-access.ts";
 import { takenUp, type TakenUp } from "./sessions/session-hold.ts";
@@ -27,7 +27,7 @@ import { toStdout, untilLeft } from "./interruption.ts";
 interface EditorParts {
   readonly host: Host;
   /** The settings in force in a folder, with the flags of the command, and the settings of an earlier session. */
-  readonly configFor: (folder: string, said: ConfigRequest["flags"] | undefined) => Promise<Config>;
+  readonly configFor: (folder: string, overrides: ConfigRequest["flags"] | undefined) => Promise<Config>;
   readonly runtime: string | null;
   readonly warn: (text: string) => void;
 }
@@ -97,7 +97,7 @@ class EditorSessions implements AcpHost, AsyncDisposable {
   async #chat(workspace: string, link: EditorLink, id: string, taken?: TakenUp): Promise<EditorChat> {
     const { configFor, runtime, warn } = this.#parts;
     const host = taken?.host ?? this.#parts.host;
-    const config = await configFor(workspace, taken?.said);
+    const config = await configFor(workspace, taken?.overrides);
     checkNetwork(host, config.settings);
     const untrusted = await untrustedIn(host, workspace);
     const store = this.#sessions();
@@ -205,14 +205,14 @@ class EditorChat implements EditorSession {
     for (const note of this.#notes) link.say(note);
     this.#notes = [];
     await room();
-    const said = await this.#said(text);
-    return this.#cancelled ? CANCELLED : this.#chat.request(said);
+    const prompt = await this.#expanded(text);
+    return this.#cancelled ? CANCELLED : this.#chat.request(prompt);
   }
 
   /**
    * Expands a line that names a command of the user's or of a trusted project; the text is handled like every prompt.
    */
-  async #said(text: string): Promise<string> {
+  async #expanded(text: string): Promise<string> {
     if (!text.trimStart().startsWith("/")) return text;
     const { expandedPrompt } = await import("./project/skills-and-commands.ts");
     const { host, workspace, link } = this.#parts;
@@ -243,16 +243,16 @@ const SILENT: Answer = { runs: false, by: "nobody", reason: "the editor gave no 
 /** The person behind an editor, who is asked one question at a time. */
 function editorAsPerson(link: EditorLink, session: () => Session | undefined): Approver {
   const settled: Question[] = [];
-  return askedInTurn(
+  return askInTurn(
     () => settled,
     async (question, signal) => {
-      const said = await link.ask(question, signal);
-      if (said === undefined) return SILENT;
-      if (said === "reject") return NO;
+      const reply = await link.ask(question, signal);
+      if (reply === undefined) return SILENT;
+      if (reply === "reject") return NO;
       const domains = question.grants ?? [];
       if (domains.length > 0)
-        return { ...YES, grant: { domains, for: said === "session" ? "session" : "call" } };
-      if (said === "session") {
+        return { ...YES, grant: { domains, for: reply === "session" ? "session" : "call" } };
+      if (reply === "session") {
         session()?.append({ kind: "answered", question, word: "session" });
         settled.push(question);
       }

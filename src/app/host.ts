@@ -141,8 +141,8 @@ export async function hostAt(host: Host, place: LayerPlace | undefined): Promise
 /** Whether the engine at this address is used without being named. */
 export async function isDefaultEngine(host: Host, at: string): Promise<boolean> {
   const { endpointsFrom } = await import("../docker/engine-endpoint.ts");
-  const asked = await endpointsFrom(host.env, host.uid, await namedEngine(host)).catch(() => []);
-  return asked.some((endpoint) => endpoint.host === at);
+  const endpoints = await endpointsFrom(host.env, host.uid, await namedEngine(host)).catch(() => []);
+  return endpoints.some((endpoint) => endpoint.host === at);
 }
 
 /** What to call an engine on another machine; undefined for a local one. Contacts no engine. */

@@ -98,10 +98,10 @@ export async function untilLeft(
 ): Promise<ExitCode> {
   using stopped = interruption();
   const { signal } = stopped;
-  const told = Promise.withResolvers<void>();
-  signal.addEventListener("abort", () => told.resolve(), { once: true });
+  const interrupted = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => interrupted.resolve(), { once: true });
   try {
-    await Promise.race([serving.closed, told.promise]);
+    await Promise.race([serving.closed, interrupted.promise]);
   } finally {
     await serving.close();
     await end(signal.aborted ? { how: "cancelled", signal: signalOf(signal) } : { how: "served" });

@@ -91,9 +91,9 @@ function keyedClient(host: Host, name: KeyedProvider, settings: Settings): Model
   let known: ServerAnswer | undefined;
   const answer = async (signal: AbortSignal): Promise<ServerAnswer> => {
     if (known !== undefined) return known;
-    const asked = await askServer({ ...reached, signal, timeoutMs: TIMEOUT_MS });
-    if (asked.models !== null) known = asked;
-    return asked;
+    const listing = await askServer({ ...reached, signal, timeoutMs: TIMEOUT_MS });
+    if (listing.models !== null) known = listing;
+    return listing;
   };
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
     const [{ wordOn }, probe] = await Promise.all([answer(signal), probedCalls(host, subject(model))]);
@@ -293,7 +293,7 @@ export async function probeModel(
     model,
     native: client.provider("native"),
     written: client.provider("text"),
-    ...(client.holds ? { held: client.provider("held") } : {}),
+    ...(client.holds ? { withSchema: client.provider("held") } : {}),
     signal,
     onWait: (ms, reason) => note(`retrying in ${formatDuration(ms)}: ${reason}`),
     onCheck: (name, passed) => note(`${name}: ${passed ? "works" : "does not work"}`),

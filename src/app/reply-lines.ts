@@ -12,10 +12,8 @@ export async function* parsedLines(input: NodeJS.ReadableStream): AsyncGenerator
   let number = 0;
   for await (const line of lines) {
     number += 1;
-    const asked = readLine(line);
-    yield typeof asked === "string"
-      ? { error: `line ${number}: ${asked}` }
-      : readCalls(asked.text, asked.tools);
+    const read = readLine(line);
+    yield typeof read === "string" ? { error: `line ${number}: ${read}` } : readCalls(read.text, read.tools);
   }
 }
 
@@ -26,18 +24,18 @@ interface ReplyRequest {
 
 /** The request, or why it cannot be read. */
 function readLine(line: string): ReplyRequest | string {
-  let given: unknown;
+  let parsed: unknown;
   try {
-    given = JSON.parse(line);
+    parsed = JSON.parse(line);
   } catch {
     return 'not valid JSON; expected {"text": "…", "tools": ["read_file"]}';
   }
-  if (typeof given !== "object" || given === null || !("text" in given) || typeof given.text !== "string")
+  if (typeof parsed !== "object" || parsed === null || !("text" in parsed) || typeof parsed.text !== "string")
     return 'expected an object with a string "text", as in {"text": "…", "tools": ["read_file"]}';
-  const tools: unknown = "tools" in given ? given.tools : undefined;
+  const tools: unknown = "tools" in parsed ? parsed.tools : undefined;
   if (!Array.isArray(tools) || !tools.every((tool) => isTool(tool)))
     return '"tools" must be a list of names, or of {"name", "parameters"}';
-  return { text: given.text, tools };
+  return { text: parsed.text, tools };
 }
 
 const isTool = (tool: unknown): tool is OfferedTool =>

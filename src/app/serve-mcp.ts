@@ -99,7 +99,7 @@ interface OpenSession {
   readonly tools: readonly AnyTool[];
   readonly index: RunIndex;
   readonly client: string;
-  readonly held: AsyncDisposable;
+  readonly hold: AsyncDisposable;
 }
 
 /**
@@ -161,7 +161,7 @@ class ServedSession {
     const open = await this.#opened?.catch(() => undefined);
     if (open === undefined) return;
     using _ = open.store;
-    await using _held = open.held;
+    await using _held = open.hold;
     const run = await this.#run?.catch(() => undefined);
     await open.index[Symbol.asyncDispose]();
     await run?.end(how);
@@ -173,7 +173,7 @@ class ServedSession {
     const task = taskOf(client);
     const about = { mode: settings.mode, provider: "mcp", chat_model: client };
     const session = newSession(store, about, { workspace, prompt: task });
-    const held = await holdSession(host, session.id);
+    const hold = await holdSession(host, session.id);
     const box = async (): Promise<Box> => (await this.#run)?.box() ?? Promise.reject(new Error("no run yet"));
     const index = runIndex({ host, settings: () => settings, origins, workspace, session: session.id, box });
     // For a later continuation of the session here; the client has a prompt of its own.
@@ -188,7 +188,7 @@ class ServedSession {
       kind: "message",
       message: { role: "user", text: `${NOTICE}${task}: its calls follow.` },
     });
-    return { store, session, state, tools: servedOf(state.tools), index, client, held };
+    return { store, session, state, tools: servedOf(state.tools), index, client, hold };
   }
 
   async #runFor(open: OpenSession): Promise<ServedRun> {

@@ -134,10 +134,10 @@ export class ServedRun {
     }
   }
 
-  async #called(read: ReadCall, given: AbortSignal): Promise<ToolResult> {
+  async #called(read: ReadCall, cancelled: AbortSignal): Promise<ToolResult> {
     const { call } = read;
     const { noBox } = this.#agent;
-    const signal = AbortSignal.any([given, this.#parts.signal, noBox]);
+    const signal = AbortSignal.any([cancelled, this.#parts.signal, noBox]);
     const own = this.#agentOf(signal);
     own.limits.turn();
     own.emit({ type: "call.proposed", call: call.id, tool: call.name, args: call.args });

@@ -53,7 +53,7 @@ export class SetupSteps {
 
   async run<T>(name: string, work: () => Promise<T>, say: (value: T) => StepResult): Promise<T> {
     const start = performance.now();
-    this.#line = new ProgressLine(stderr, { what: `  ${name}`, quiet: this.#quiet, endIsTold: true });
+    this.#line = new ProgressLine(stderr, { what: `  ${name}`, quiet: this.#quiet, endIsReported: true });
     try {
       const value = await work();
       this.#signal.throwIfAborted();

@@ -146,21 +146,21 @@ const BEHIND_DASHES: ReadonlySet<string> = new Set(["policy check", "policy allo
 
 /** A usage error with the help to read: of the command, of its topic, or of the command that was probably meant. */
 function adviceFor(message: string, words: readonly string[]): Advice {
-  const given = leading(words);
+  const typed = leading(words);
   const commands = knownCommands();
   const ids = Object.keys(commands);
   const topics = ids.flatMap((id) => id.split(" ").slice(0, -1));
-  const asked = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
-  if (asked === undefined) return wordsAdvice(message, longestKnown(given, ids), commands);
-  const known = longestKnown(asked.split(" "), ids);
-  if (known !== "") return unexpected(known, asked.slice(known.length + 1));
+  const unknown = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
+  if (unknown === undefined) return wordsAdvice(message, longestKnown(typed, ids), commands);
+  const known = longestKnown(unknown.split(" "), ids);
+  if (known !== "") return unexpected(known, unknown.slice(known.length + 1));
   const seen = ids.filter((id) => !HIDDEN.has(id));
-  const [first = ""] = asked.split(" ");
+  const [first = ""] = unknown.split(" ");
   const near =
-    meantBy(asked, seen) ?? (topics.includes(first) ? undefined : nearest(first, [...seen, ...topics]));
-  const found = `command ${asked} not found`;
+    meantBy(unknown, seen) ?? (topics.includes(first) ? undefined : nearest(first, [...seen, ...topics]));
+  const found = `command ${unknown} not found`;
   if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
-  return { message: found, remedy: help(longestKnown(given, topics)) };
+  return { message: found, remedy: help(longestKnown(typed, topics)) };
 }
 
 /** Advice on a command's own flags and words. */
@@ -189,9 +189,9 @@ const ALIKE: readonly (readonly string[])[] = [
 ];
 
 /** The command that was probably meant: one with a similar spelling, or the same one under another word. */
-function meantBy(asked: string, ids: readonly string[]): string | undefined {
-  const [topic = "", word = ""] = asked.split(" ");
-  const spelt = nearest(asked, ids) ?? nearest(`${topic} ${word}`, ids);
+function meantBy(typed: string, ids: readonly string[]): string | undefined {
+  const [topic = "", word = ""] = typed.split(" ");
+  const spelt = nearest(typed, ids) ?? nearest(`${topic} ${word}`, ids);
   const others = ALIKE.find((row) => row.includes(word)) ?? [];
   return spelt ?? others.map((other) => `${topic} ${other}`).find((id) => ids.includes(id));
 }

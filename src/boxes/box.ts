@@ -209,9 +209,9 @@ async function park(
   if (parts.parking === undefined) return null;
   await parts.network?.end?.();
   const key = randomBytes(KEY_BYTES);
-  const { going, ...held } = await parts.client.hold(key, shelf.continuingCalls);
+  const { going, ...paused } = await parts.client.hold(key, shelf.continuingCalls);
   await shelf.settled(going);
-  const parked = await parts.parking({ key, ...held }, shelf.kept());
+  const parked = await parts.parking({ key, ...paused }, shelf.kept());
   const freeze = async (): Promise<void> => {
     try {
       await parked.freeze();

@@ -47,11 +47,11 @@ export class RunnerClient {
   /** Resolves with the reason when the box is gone; never rejects. */
   readonly gone: Promise<string>;
 
-  constructor(stream: Duplex, secret: Buffer, { onAsk, held }: ClientParts = {}) {
+  constructor(stream: Duplex, secret: Buffer, { onAsk, paused }: ClientParts = {}) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
     this.#asks = new CommandRequests(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
-    this.#calls = new OpenCalls(held?.next ?? 1);
+    this.#calls = new OpenCalls(paused?.next ?? 1);
     this.#pulse = new Pulse({
       isOpen: () => [...this.#calls.numbers].some((call) => !this.#ownCalls.has(call)),
       isDeaf: () => this.#wire.isPaused(),
@@ -60,9 +60,9 @@ export class RunnerClient {
     });
     const call = this.#calls.next;
     const first =
-      held === undefined
+      paused === undefined
         ? greeting(secret)
-        : frameWriter(held.key)({ type: REQUEST.resume, call, payload: secret });
+        : frameWriter(paused.key)({ type: REQUEST.resume, call, payload: secret });
     this.#wire = openWire(
       stream,
       { secret, first },
@@ -81,9 +81,9 @@ export class RunnerClient {
         },
       },
     );
-    if (held === undefined) return;
+    if (paused === undefined) return;
     const resumed = this.#open<void>(this.#calls.number(), (_, done) => done());
-    resumed.then(() => held.asks.forEach((each) => this.#asks.take(each))).catch(() => undefined);
+    resumed.then(() => paused.asks.forEach((each) => this.#asks.take(each))).catch(() => undefined);
   }
 
   /** Declares the box lost, for this reason and no later one. */
@@ -101,7 +101,7 @@ export class RunnerClient {
 
   /** Tells a runner with a lease that the harness is still there. */
   alive(): void {
-    if (!this.#asks.held) this.#send(REQUEST.alive, 0, EMPTY);
+    if (!this.#asks.isHeld) this.#send(REQUEST.alive, 0, EMPTY);
   }
 
   /**
@@ -109,11 +109,11 @@ export class RunnerClient {
    * than the `lasting` ones are waited for, since the harness's own queries end soon; if they do not end, holding is
    * refused.
    */
-  async hold(key: Buffer, lasting: ReadonlySet<number>, patienceMs = HOLD_PATIENCE_MS): Promise<HeldState> {
+  async hold(key: Buffer, lasting: ReadonlySet<number>, patienceMs = HOLD_PATIENCE_MS): Promise<PausedState> {
     const others = (): boolean => [...this.#calls.numbers].some((call) => !lasting.has(call));
     for (let waited = 0; others() && waited < patienceMs; waited += HOLD_LOOK_MS) await sleep(HOLD_LOOK_MS);
     await this.#asks.idle();
-    if (others() || this.#asks.held)
+    if (others() || this.#asks.isHeld)
       throw new HarnessError(EXIT.sandbox, "the box is busy and cannot be frozen", "");
     const asks = this.#asks.hold();
     const call = this.#calls.number();
@@ -294,7 +294,7 @@ export interface PausedRunner {
   readonly asks: readonly CommandRequest[];
 }
 
-interface HeldState extends Omit<PausedRunner, "key"> {
+interface PausedState extends Omit<PausedRunner, "key"> {
   /** Calls that had not ended. */
   readonly going: ReadonlySet<number>;
 }
@@ -302,7 +302,7 @@ interface HeldState extends Omit<PausedRunner, "key"> {
 interface ClientParts {
   /** Gets what a command asks of the harness, if commands may ask (sandbox/runner/ask.h), and returns the answer. */
   readonly onAsk?: ((request: Buffer) => Promise<Buffer>) | undefined;
-  readonly held?: PausedRunner | undefined;
+  readonly paused?: PausedRunner | undefined;
 }
 
 const HOLD_PATIENCE_MS = 8000;

@@ -170,7 +170,7 @@ export class CommandRequests {
     this.#send = send;
   }
 
-  get held(): boolean {
+  get isHeld(): boolean {
     return this.#late !== undefined;
   }
 

@@ -112,7 +112,7 @@ interface QuestionParts {
   /** Stops all other output until the returned function is called. */
   readonly pause: () => () => void;
   /** The rules that an "always" would write; left out if none can be shown. */
-  readonly rulesFor?: AskedQuestion["rulesFor"];
+  readonly rulesFor?: TerminalQuestion["rulesFor"];
   /** The asker can run another command instead of the one in question. */
   readonly edits?: boolean;
 }
@@ -143,7 +143,7 @@ export interface QuestionPlace {
 }
 
 /** A question, and where it is asked. */
-export interface AskedQuestion {
+export interface TerminalQuestion {
   readonly place: QuestionPlace;
   readonly question: Question;
   readonly signal: AbortSignal;
@@ -179,8 +179,8 @@ export async function saysYes(
 }
 
 /** Leads through all pages of the question, to a reply. */
-export async function replyTo(asked: AskedQuestion): Promise<PersonReply> {
-  const { place, question, signal } = asked;
+export async function replyTo(asking: TerminalQuestion): Promise<PersonReply> {
+  const { place, question, signal } = asking;
   const { output } = place;
   const { pages, whole } = approvalPages(question, output, place.beside);
   for (const [at, shown] of pages.slice(0, -1).entries()) {
@@ -191,7 +191,7 @@ export async function replyTo(asked: AskedQuestion): Promise<PersonReply> {
   }
   const offers = {
     grants: (question.grants ?? []).length > 0,
-    edits: asked.edits === true && question.fixed !== true && editable(question) !== undefined,
+    edits: asking.edits === true && question.fixed !== true && editable(question) !== undefined,
     whole,
   };
   let shown = pages.at(-1) ?? "";
@@ -203,7 +203,7 @@ export async function replyTo(asked: AskedQuestion): Promise<PersonReply> {
       answers: answersTo(offers),
       choices: choicesOf(offers),
     };
-    const reply = await replyFrom(asked, await place.choose(step, signal));
+    const reply = await replyFrom(asking, await place.choose(step, signal));
     shown = "";
     if (reply !== undefined) return reply;
   }
@@ -219,8 +219,8 @@ function editable({ args }: Question): string | undefined {
 const MAX_EDITED = 1000;
 
 /** The reply that follows from a choice; undefined if the question is still open. */
-async function replyFrom(asked: AskedQuestion, choice: Choice): Promise<PersonReply | undefined> {
-  const { place, question, signal } = asked;
+async function replyFrom(asking: TerminalQuestion, choice: Choice): Promise<PersonReply | undefined> {
+  const { place, question, signal } = asking;
   switch (choice) {
     case "tell": {
       const line = await place.line("tell the model> ", "", signal);
@@ -234,7 +234,7 @@ async function replyFrom(asked: AskedQuestion, choice: Choice): Promise<PersonRe
       return isOther ? { edited: line } : undefined;
     }
     case "always":
-      return (question.grants ?? []).length > 0 || (await isRuleWanted(asked)) ? "always" : undefined;
+      return (question.grants ?? []).length > 0 || (await isRuleWanted(asking)) ? "always" : undefined;
     case "more":
       return undefined;
     default:
@@ -243,7 +243,7 @@ async function replyFrom(asked: AskedQuestion, choice: Choice): Promise<PersonRe
 }
 
 /** Shows the rule before anything is written. */
-async function isRuleWanted({ place, question, rulesFor, signal }: AskedQuestion): Promise<boolean> {
+async function isRuleWanted({ place, question, rulesFor, signal }: TerminalQuestion): Promise<boolean> {
   const { output } = place;
   const shown = await rulesFor?.(question);
   const width = widthOfStream(output);
@@ -289,10 +289,10 @@ async function dropEarlierKeys({ keyboard }: Terminal): Promise<void> {
 async function untilShown({ keyboard, output }: Terminal, signal: AbortSignal): Promise<void> {
   if (!output.isBehind) return;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const given = (): void => resolve();
-  signal.addEventListener("abort", given, { once: true });
+  const onAbort = (): void => resolve();
+  signal.addEventListener("abort", onAbort, { once: true });
   await Promise.race([output.allTaken(), promise]);
-  signal.removeEventListener("abort", given);
+  signal.removeEventListener("abort", onAbort);
   keyboard.drop();
 }
 
@@ -373,7 +373,7 @@ interface PersonParts {
 
 /** Questions of the model, answered by a line of words or the number of a choice. */
 export function personOn({ keyboard, output, pause, cancel }: PersonParts): AskPerson {
-  return async (asked, signal) => {
+  return async (question, signal) => {
     const resume = pause();
     const prompt = new Prompt(keyboard, output, () => [[], ""], "answer> ");
     const leave = (): void => prompt.leave();
@@ -382,11 +382,11 @@ export function personOn({ keyboard, output, pause, cancel }: PersonParts): AskP
       await new Promise((resolve) => setImmediate(resolve));
       keyboard.drop();
       if (signal.aborted) return undefined;
-      output.write(questionText(asked, output));
+      output.write(questionText(question, output));
       signal.addEventListener("abort", leave, { once: true });
       const line = await prompt.ask();
       if (line.kind === "interrupt") cancel();
-      return line.kind === "line" ? answerIn(line.text, asked.choices) : undefined;
+      return line.kind === "line" ? answerIn(line.text, question.choices) : undefined;
     } finally {
       signal.removeEventListener("abort", leave);
       resume();
@@ -406,9 +406,9 @@ export function questionText({ question, choices }: Parameters<AskPerson>[0], ou
 
 /** An empty line is no answer; a number selects a choice if there is one with this number. */
 export function answerIn(text: string, choices: readonly string[]): string | undefined {
-  const said = text.trim();
-  if (said === "") return undefined;
-  return (/^[1-9]$/.test(said) ? choices[Number(said) - 1] : undefined) ?? said;
+  const typed = text.trim();
+  if (typed === "") return undefined;
+  return (/^[1-9]$/.test(typed) ? choices[Number(typed) - 1] : undefined) ?? typed;
 }
 
 type Work<T> = () => Promise<T>;

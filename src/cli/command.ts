@@ -105,8 +105,8 @@ export const exitOf = (verdict: Verdict): number =>
   ({ allow: EXIT.done, ask: EXIT.ask, deny: EXIT.deny })[verdict];
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
-export async function runCli(given: readonly string[], load: LoadFile): Promise<void> {
-  const words = routed(given);
+export async function runCli(argv: readonly string[], load: LoadFile): Promise<void> {
+  const words = routed(argv);
   const options = beforeDashes(words);
   if (options.includes("--no-color")) withoutColor();
   process.once("uncaughtException", (thrown) => {

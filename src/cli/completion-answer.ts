@@ -78,10 +78,10 @@ const host = (): ReturnType<typeof hostFrom> => hostFrom(process.env);
 
 /** For `config set KEY`: the values that a flag of the same setting takes, true and false, or the known models. */
 async function settingValues(
-  { given }: CompletionRequest,
+  { args }: CompletionRequest,
   { commands }: CommandCatalogue,
 ): Promise<readonly CompletionCandidate[]> {
-  const [key = ""] = given;
+  const [key = ""] = args;
   if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });
   const { DEFAULTS } = await import("../config/settings-schema.ts");
   const { STORES } = await import("../config/setting-words.ts");
@@ -91,7 +91,7 @@ async function settingValues(
   return options.map((option) => word(option));
 }
 
-const NOTHING: CompletionRequest = { kind: "models", words: [], head: "", given: [] };
+const NOTHING: CompletionRequest = { kind: "models", words: [], head: "", args: [] };
 
 /** A command line up to the cursor, as a shell reads it; open quotes end with the line. */
 interface TypedLine {
@@ -209,7 +209,7 @@ interface CompletionRequest {
   /** Precedes each value: `--model=`. */
   readonly head: string;
   /** The words given to the command so far, without flags. */
-  readonly given: readonly string[];
+  readonly args: readonly string[];
 }
 
 /** Keyed by flag name, for flags whose form (DIR, FILE) does not determine the kind. */
@@ -269,7 +269,7 @@ const words = (found: readonly CompletionCandidate[]): CompletionRequest => ({
   kind: "words",
   words: found,
   head: "",
-  given: [],
+  args: [],
 });
 
 /** The words that may follow those of a topic, or start a line. */
@@ -296,34 +296,34 @@ function ofCommand(
   if (command === undefined) return words([]);
   const seen = readSoFar(rest, command);
   if (seen.dashes) return { ...words([]), kind: "files" };
-  const { given } = seen;
-  if (seen.open !== undefined) return valuesOf(...seen.open, "", given);
+  const { args } = seen;
+  if (seen.open !== undefined) return valuesOf(...seen.open, "", args);
   const head = /^--[^=]+=/.exec(current)?.[0];
   if (head === undefined)
-    return current.startsWith("-") ? words(flagWords(command, seen.flags)) : argument(id, command, given);
+    return current.startsWith("-") ? words(flagWords(command, seen.flags)) : argument(id, command, args);
   const name = head.slice(2, -1);
   const flag = command.flags[name];
-  return flag?.type === "option" ? valuesOf(name, flag, head, given) : words([]);
+  return flag?.type === "option" ? valuesOf(name, flag, head, args) : words([]);
 }
 
-function argument(id: string, command: KnownCommand, given: readonly string[]): CompletionRequest {
+function argument(id: string, command: KnownCommand, args: readonly string[]): CompletionRequest {
   const names = Object.keys(command.args);
-  const name = names[given.length] ?? (command.strict === false ? names.at(-1) : undefined);
+  const name = names[args.length] ?? (command.strict === false ? names.at(-1) : undefined);
   if (name === undefined) return words([]);
   const options = command.args[name]?.options;
   if (options !== undefined) return words(options.map((each) => word(each)));
-  return { kind: argKind(id, name), words: [], head: "", given };
+  return { kind: argKind(id, name), words: [], head: "", args };
 }
 
-function valuesOf(name: string, flag: KnownFlag, head: string, given: readonly string[]): CompletionRequest {
+function valuesOf(name: string, flag: KnownFlag, head: string, args: readonly string[]): CompletionRequest {
   if (flag.options !== undefined)
-    return { kind: "words", words: flag.options.map((each) => word(each)), head, given };
-  return { kind: flagKind(name, flag), words: [], head, given };
+    return { kind: "words", words: flag.options.map((each) => word(each)), head, args };
+  return { kind: flagKind(name, flag), words: [], head, args };
 }
 
 interface SoFar {
   readonly flags: ReadonlySet<string>;
-  readonly given: readonly string[];
+  readonly args: readonly string[];
   /** The flag whose value comes next. */
   readonly open: readonly [string, KnownFlag] | undefined;
   /** From here on, the words belong to another command. */
@@ -332,20 +332,20 @@ interface SoFar {
 
 function readSoFar(rest: readonly string[], command: KnownCommand): SoFar {
   const flags = new Set<string>();
-  const given: string[] = [];
+  const args: string[] = [];
   let open: readonly [string, KnownFlag] | undefined;
   for (const each of rest) {
     if (open !== undefined) open = undefined;
-    else if (each === "--") return { flags, given, open, dashes: true };
+    else if (each === "--") return { flags, args, open, dashes: true };
     else if (each.startsWith("-") && each !== "-") {
       const name = flagNamed(each, command);
       if (name === undefined) continue;
       flags.add(name);
       const flag = command.flags[name];
       if (flag?.type === "option" && !each.includes("=")) open = [name, flag];
-    } else given.push(each);
+    } else args.push(each);
   }
-  return { flags, given, open, dashes: false };
+  return { flags, args, open, dashes: false };
 }
 
 function flagNamed(typed: string, { flags }: KnownCommand): string | undefined {
@@ -355,12 +355,12 @@ function flagNamed(typed: string, { flags }: KnownCommand): string | undefined {
 }
 
 /** Flags that can still be given; a flag that excludes a given one is not offered. */
-function flagWords({ flags }: KnownCommand, said: ReadonlySet<string>): readonly CompletionCandidate[] {
+function flagWords({ flags }: KnownCommand, used: ReadonlySet<string>): readonly CompletionCandidate[] {
   const left = Object.entries(flags).filter(
     ([name, { multiple, exclusive = [], hidden }]) =>
       hidden !== true &&
-      (multiple === true || !said.has(name)) &&
-      !exclusive.some((other) => said.has(other)),
+      (multiple === true || !used.has(name)) &&
+      !exclusive.some((other) => used.has(other)),
   );
   return [
     ...left.map(([name, { description }]) => word(`--${name}`, description)),

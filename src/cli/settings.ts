@@ -143,13 +143,13 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   "park-timeout": "park_timeout",
 };
 
-/** The settings in force for a command, each with its origin. `said`: by the session that the command continues. */
+/** The settings in force for a command, each with its origin. `overrides`: by the session that the command continues. */
 export async function configFor(
   flags: Readonly<Record<string, unknown>>,
-  said: ConfigRequest["flags"] = new Map(),
+  overrides: ConfigRequest["flags"] = new Map(),
 ): Promise<Config> {
   const project = await projectText(hostFrom(process.env), workspaceOf(flags), "settings");
-  return configWith(flags, project, said);
+  return configWith(flags, project, overrides);
 }
 
 /** The same, ignoring the project of the current folder. */
@@ -159,14 +159,14 @@ export const ownConfigFor = (flags: Readonly<Record<string, unknown>>): Promise<
 async function configWith(
   flags: Readonly<Record<string, unknown>>,
   project: Awaited<ReturnType<typeof projectText>>,
-  said: ConfigRequest["flags"] = new Map(),
+  overrides: ConfigRequest["flags"] = new Map(),
 ): Promise<Config> {
-  const given = Object.entries(KEY_OF_FLAG)
+  const entries = Object.entries(KEY_OF_FLAG)
     .filter(([flag]) => flags[flag] !== undefined)
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
   const store = flags["store"];
   const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
-  const all = new Map([...said, ...given, ...search]);
+  const all = new Map([...overrides, ...entries, ...search]);
   const loaded = await loadConfig({ env: process.env, project, flags: all });
   const config = await settingsOnEngine(hostFrom(process.env), loaded);
   if (config.settings.plain) becomePlain();
@@ -334,10 +334,10 @@ function costFrom(text: string | undefined): number | undefined {
   return value;
 }
 
-const wrong = (flag: string, given: string, expected: string, example: string): HarnessError =>
+const wrong = (flag: string, typed: string, expected: string, example: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `--${flag}: expected ${expected}, found ${JSON.stringify(given)}`,
+    `--${flag}: expected ${expected}, found ${JSON.stringify(typed)}`,
     `harness run --${flag} ${example} "…"`,
   );
 

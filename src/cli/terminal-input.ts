@@ -148,12 +148,12 @@ const NEXT = /\u0003|\u001A|\r\n|\r|\n/;
 
 /** Splits the text of a terminal in raw mode. A mark may arrive in several chunks. */
 export class KeyPieces {
-  #held = "";
+  #pending = "";
   #inPaste = false;
 
   push(chunk: string): readonly InputPiece[] {
-    let text = this.#held + chunk;
-    this.#held = "";
+    let text = this.#pending + chunk;
+    this.#pending = "";
     const pieces: InputPiece[] = [];
     for (;;) {
       const mark = this.#inPaste ? END : START;
@@ -164,8 +164,8 @@ export class KeyPieces {
       this.#inPaste = !this.#inPaste;
     }
     const whole = text.length - this.#openEnd(text);
-    this.#held = text.slice(whole);
-    if (this.#inPaste) this.#held = text;
+    this.#pending = text.slice(whole);
+    if (this.#inPaste) this.#pending = text;
     else pieces.push(...keysOf(text.slice(0, whole)));
     return pieces;
   }

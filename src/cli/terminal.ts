@@ -33,8 +33,8 @@ export async function confirm(question: string, unattended: boolean, signal?: Ab
   try {
     // Control characters would act on the line editor, even within the question.
     const text = `${visible(question)} [y/N] `;
-    const asked = signal === undefined ? lines.question(text) : lines.question(text, { signal });
-    return /^y(?:es)?$/i.test((await asked).trim());
+    const reply = signal === undefined ? lines.question(text) : lines.question(text, { signal });
+    return /^y(?:es)?$/i.test((await reply).trim());
   } finally {
     lines.close();
   }
@@ -57,10 +57,10 @@ export async function choose(
   const closed = new Promise<string>((resolve) => void lines.once("close", () => resolve("n")));
   try {
     for (;;) {
-      const asked = lines.question(`Which one? [1-${rows.length}, Enter for 1, n for none] `, { signal });
-      const said = (await Promise.race([asked, closed])).trim().toLowerCase();
-      if (/^no?$/.test(said)) return null;
-      const number = said === "" ? 1 : /^\d{1,3}$/.test(said) ? Number(said) : 0;
+      const reply = lines.question(`Which one? [1-${rows.length}, Enter for 1, n for none] `, { signal });
+      const typed = (await Promise.race([reply, closed])).trim().toLowerCase();
+      if (/^no?$/.test(typed)) return null;
+      const number = typed === "" ? 1 : /^\d{1,3}$/.test(typed) ? Number(typed) : 0;
       if (number >= 1 && number <= rows.length) return number - 1;
     }
   } finally {
@@ -78,8 +78,8 @@ async function askForPart(): Promise<PartAnswer> {
   const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
   try {
     for (;;) {
-      const said = await Promise.race([lines.question(PART_QUESTION), closed]);
-      const answer = PART_ANSWERS[said.trim().toLowerCase().slice(0, 1)];
+      const typed = await Promise.race([lines.question(PART_QUESTION), closed]);
+      const answer = PART_ANSWERS[typed.trim().toLowerCase().slice(0, 1)];
       if (answer !== undefined) return answer;
     }
   } finally {
@@ -124,17 +124,17 @@ export const NOTE: PromptWords = {
 export async function promptFrom(
   words: readonly string[],
   otherwise?: string,
-  given: PromptWords = TASK,
+  prompt: PromptWords = TASK,
 ): Promise<string> {
-  if (words.length === 1 && words[0] === "-") return fromPipe(given);
+  if (words.length === 1 && words[0] === "-") return fromPipe(prompt);
   const text = words.join(" ").trim();
   if (text !== "") return text;
   if (otherwise !== undefined) return otherwise;
-  throw new HarnessError(EXIT.usage, `no ${given.what} was given`, given.typed);
+  throw new HarnessError(EXIT.usage, `no ${prompt.what} was given`, prompt.typed);
 }
 
-const fromPipe = (given: PromptWords): Promise<string> =>
-  pipedText(given, { bytes: MAX_PROMPT_BYTES, size: "1 MiB" });
+const fromPipe = (prompt: PromptWords): Promise<string> =>
+  pipedText(prompt, { bytes: MAX_PROMPT_BYTES, size: "1 MiB" });
 
 interface PipeBound {
   readonly bytes: number;

@@ -37,10 +37,10 @@ export async function setSettings(
 ): Promise<void> {
   const before = (await readConfigText(file)) ?? "{}\n";
   const document = parseConfigDocument(file, before);
-  const edited = wanted.reduce((text, [dotted, said]) => {
+  const edited = wanted.reduce((text, [dotted, valueText]) => {
     const key = settingPath(dotted);
     const value = withNextStep(`harness config set ${dotted} VALUE`, () => {
-      const typed = valueFromText(key, said);
+      const typed = valueFromText(key, valueText);
       readLayer(nested(key, typed), () => dotted);
       return typed;
     });
@@ -116,10 +116,11 @@ function insertion(text: string, keys: readonly string[], value: unknown): strin
   const root = parseTree(text.replace(/^\uFEFF/, " "), [], { allowTrailingComma: true });
   if (root === undefined) return undefined;
   const [head = "", inner] = keys;
-  const held = propertyOf(root, head)?.children?.[1];
-  if (held === undefined) return inserted(text, root, head, inner === undefined ? value : { [inner]: value });
-  if (inner === undefined || propertyOf(held, inner) !== undefined) return undefined;
-  return held.type === "object" ? inserted(text, held, inner, value) : undefined;
+  const outer = propertyOf(root, head)?.children?.[1];
+  if (outer === undefined)
+    return inserted(text, root, head, inner === undefined ? value : { [inner]: value });
+  if (inner === undefined || propertyOf(outer, inner) !== undefined) return undefined;
+  return outer.type === "object" ? inserted(text, outer, inner, value) : undefined;
 }
 
 /** The text with one more item in the list of this key. */

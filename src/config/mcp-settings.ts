@@ -30,7 +30,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 const text = z
   .string("expected text")
   .max(4000, "expected at most 4000 characters")
-  .refine((given) => !given.includes("\0"), "expected text without a NUL");
+  .refine((text) => !text.includes("\0"), "expected text without a NUL");
 const word = text.min(1, "expected text that is not empty");
 
 const limit = (most: number) =>
@@ -86,27 +86,27 @@ const entryForm = z.strictObject({
 /** The keys of one server. */
 export const MCP_KEYS = Object.keys(entryForm.shape);
 
-const entry = entryForm.superRefine((given, context) => {
-  for (const message of faultsOf(given)) context.addIssue({ code: "custom", message });
+const entry = entryForm.superRefine((fields, context) => {
+  for (const message of faultsOf(fields)) context.addIssue({ code: "custom", message });
 });
 
 type Entry = z.infer<typeof entry>;
 
 const OF_COMMANDS = ["args", "env", "cwd", "sandbox"] as const;
 
-function faultsOf(given: Partial<Entry>): readonly string[] {
-  const { command, url, args, type } = given;
+function faultsOf(fields: Partial<Entry>): readonly string[] {
+  const { command, url, args, type } = fields;
   if ((command === undefined) === (url === undefined))
     return ["expected either a command, or the url of a server"];
   if (url !== undefined) {
-    const odd = OF_COMMANDS.filter((key) => given[key] !== undefined);
+    const odd = OF_COMMANDS.filter((key) => fields[key] !== undefined);
     return [
       ...odd.map((key) => `${key} is only for a server with a command, and this one has a url`),
       ...(type === "stdio" ? ["a server with a url cannot use stdio"] : []),
     ];
   }
   return [
-    ...(given.headers === undefined
+    ...(fields.headers === undefined
       ? []
       : ["headers are only for a server with a url, and this one has a command"]),
     ...(Array.isArray(command) && args !== undefined
@@ -142,19 +142,19 @@ interface McpUrl extends Common {
 /** As written, including `${VAR}`. */
 export type McpServerSettings = McpCommand | McpUrl;
 
-function commonOf({ tools, ...given }: Entry): Common {
+function commonOf({ tools, ...entry }: Entry): Common {
   return {
-    enabled: given.enabled ?? true,
+    enabled: entry.enabled ?? true,
     tools: { allow: tools?.allow ?? [], deny: tools?.deny ?? [] },
-    on_change: given.on_change ?? "warn",
-    init_timeout: given.init_timeout ?? 5000,
-    call_timeout: given.call_timeout ?? 60_000,
+    on_change: entry.on_change ?? "warn",
+    init_timeout: entry.init_timeout ?? 5000,
+    call_timeout: entry.call_timeout ?? 60_000,
   };
 }
 
-const server = entry.transform((given): McpServerSettings => {
-  const { command = [], args = [], env = {}, cwd, sandbox = true, url, headers: sent = {} } = given;
-  const common = commonOf(given);
+const server = entry.transform((entry): McpServerSettings => {
+  const { command = [], args = [], env = {}, cwd, sandbox = true, url, headers: sent = {} } = entry;
+  const common = commonOf(entry);
   if (url !== undefined) return { url, headers: sent, ...common };
   return { command: [command, args].flat(), env, ...(cwd === undefined ? {} : { cwd }), sandbox, ...common };
 });
@@ -191,8 +191,8 @@ export function projectServers(value: unknown): ProjectServers {
   const table = tableIn(value);
   if (table === undefined)
     return { servers: {}, faults: ["it contains no servers; expected the key mcpServers"] };
-  const rows = Object.entries(table).map(([name, given]) => {
-    const read = mcpServers.safeParse({ [name]: withoutForeign(given) });
+  const rows = Object.entries(table).map(([name, entry]) => {
+    const read = mcpServers.safeParse({ [name]: withoutForeign(entry) });
     return read.success
       ? { servers: Object.entries(read.data) }
       : { fault: `${name}: ${read.error.issues.map(issueText).join("; ")}` };
@@ -209,10 +209,10 @@ function tableIn(value: unknown): Readonly<Record<string, unknown>> | undefined 
   return isFields(table) ? table : undefined;
 }
 
-function withoutForeign(given: unknown): unknown {
-  if (!isFields(given)) return given;
-  const own = Object.fromEntries(Object.entries(given).filter(([key]) => !FOREIGN.has(key)));
-  return given["disabled"] === true ? { ...own, enabled: false } : own;
+function withoutForeign(entry: unknown): unknown {
+  if (!isFields(entry)) return entry;
+  const own = Object.fromEntries(Object.entries(entry).filter(([key]) => !FOREIGN.has(key)));
+  return entry["disabled"] === true ? { ...own, enabled: false } : own;
 }
 
 function issueText(issue: z.core.$ZodIssue): string {

@@ -56,8 +56,8 @@ function homeFrom(env: Env): string {
 }
 
 /** PATH without its empty and relative entries: those would start programs from the current folder. */
-export const hostPath = (given = ""): string =>
-  given
+export const hostPath = (text = ""): string =>
+  text
     .split(path.delimiter)
     .filter((folder) => path.isAbsolute(folder))
     .join(path.delimiter);

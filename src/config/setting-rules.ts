@@ -61,7 +61,7 @@ const anyText = z
   .string("expected text")
   .min(1, "expected text that is not empty")
   .max(500, "expected at most 500 characters");
-const name = anyText.refine((given) => given.trim() !== "", "expected text that is not empty");
+const name = anyText.refine((text) => text.trim() !== "", "expected text that is not empty");
 /** As engines accept it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
 const imageName = anyText.regex(
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
@@ -82,9 +82,9 @@ const GRANT_LIST = "expected a list of host names";
 const grantEntry = z
   .union([z.string(), z.looseObject({})], "expected a host name")
   .transform((value, context) => {
-    const given = typeof value === "string" ? splitGrants(value) : [objectGrant(value, context)];
-    if (given.length === 0) context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}` });
-    return given.flatMap((text) => {
+    const texts = typeof value === "string" ? splitGrants(value) : [objectGrant(value, context)];
+    if (texts.length === 0) context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}` });
+    return texts.flatMap((text) => {
       if (text === undefined) return [];
       if (isPreset(text)) return [text];
       const read = readGrant(text);

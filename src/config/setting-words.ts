@@ -27,8 +27,8 @@ export const ALIASES: Readonly<Record<string, "max_turns">> = { max_steps: "max_
 /** A mistake in a setting: where it stands, and what is wrong. */
 export function configError(where: string, message: string): HarnessError {
   // The name of a flag or command is already in the message.
-  const said = message.startsWith(`${where}: `) ? message : `${where}: ${message}`;
-  return new HarnessError(EXIT.usage, said, nextFor(where));
+  const text = message.startsWith(`${where}: `) ? message : `${where}: ${message}`;
+  return new HarnessError(EXIT.usage, text, nextFor(where));
 }
 
 /** The next step for a person. A typed value is in no file where it could be corrected. */

@@ -21,8 +21,8 @@ function parsed(file: string, text: string): unknown {
     return parse(text);
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown;
-    const [said = ""] = thrown.message.split("\n");
-    const message = said.replace(/^Invalid TOML document: /, "");
+    const [firstLine = ""] = thrown.message.split("\n");
+    const message = firstLine.replace(/^Invalid TOML document: /, "");
     throw configError(`${file}:${thrown.line}:${thrown.column}`, `${message}; expected TOML`);
   }
 }

@@ -27,7 +27,7 @@ const commandForm = z.union(
   [line.refine(noNul, COMMAND), z.array(line.refine(noNul, COMMAND)).min(1, COMMAND).max(64, COMMAND)],
   COMMAND,
 );
-export type CommandGiven = z.infer<typeof commandForm>;
+export type ProgramCommand = z.infer<typeof commandForm>;
 
 const TIMEOUT = "expected a duration from 1s to 10m";
 /** As written; `patienceOf` converts it. */
@@ -71,20 +71,20 @@ const hookForm = () =>
         "only a PostToolUse hook can be required: if a PreToolUse hook is broken, the call does not run anyway",
       path: ["required"],
     });
-export type HookGiven = z.infer<ReturnType<typeof hookForm>>;
+export type HookDefinition = z.infer<ReturnType<typeof hookForm>>;
 
 const HOOKS = "expected a list of at most 32 hooks";
 /** In the order in which they run. */
 export const hooksForm = z.lazy(() => z.array(hookForm(), HOOKS).max(32, HOOKS));
 
 /** The name shown to people. */
-export function hookName({ name, command }: HookGiven): string {
+export function hookName({ name, command }: HookDefinition): string {
   const text = name ?? [command].flat().join(" ");
   return text.length <= 60 ? text : `${text.slice(0, 59)}…`;
 }
 
 /** Whether the hook runs for calls of this tool. Linear. */
-export const isForTool = ({ tools = "*" }: HookGiven, tool: string): boolean =>
+export const isForTool = ({ tools = "*" }: HookDefinition, tool: string): boolean =>
   [tools].flat().some((each) => fitsWildcard(readWildcard(each), tool));
 
 /** The fields of the event for a hook that ran. */
@@ -185,7 +185,7 @@ export const toolsForm = tableOf(ownToolForm);
 /** Keys of one tool. */
 export const TOOL_KEYS = Object.keys(ownToolForm.shape);
 
-export type CustomToolGiven = z.infer<typeof toolsForm>[string];
+export type CustomToolDefinition = z.infer<typeof toolsForm>[string];
 
 function tableOf<T extends z.ZodType>(each: T) {
   return z

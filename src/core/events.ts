@@ -210,7 +210,7 @@ const candidateForm = z.strictObject({
   verified: verifiedForm,
   applied: z.boolean().describe("Whether its changes are in the workspace now."),
 });
-export type CandidateTold = z.infer<typeof candidateForm>;
+export type CandidateReport = z.infer<typeof candidateForm>;
 const attemptsForm = z.array(candidateForm).readonly().exactOptional();
 
 export const eventForm = z.discriminatedUnion("type", [

@@ -139,16 +139,16 @@ const CUT = "\u2026";
  */
 export async function* linesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let held: string[] = [];
+  let pending: string[] = [];
   let length = 0;
   const hold = (text: string): void => {
-    if (text !== "" && length <= MAX_LINE_LENGTH) held.push(text);
+    if (text !== "" && length <= MAX_LINE_LENGTH) pending.push(text);
     length += text.length;
   };
   const line = (): string => {
-    const whole = held.join("");
+    const whole = pending.join("");
     const cut = length > MAX_LINE_LENGTH;
-    held = [];
+    pending = [];
     length = 0;
     return cut ? whole.slice(0, MAX_LINE_LENGTH) + CUT : whole;
   };

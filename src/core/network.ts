@@ -25,7 +25,7 @@ export interface Grant {
 export const GRANT_TERMS = ["call", "session", "always"] as const;
 
 /** What a person grants with an answer: what the box may reach from then on, in the form of `allow_domains`. */
-export interface GrantSaid {
+export interface AnswerGrant {
   readonly domains: readonly string[];
   readonly for: (typeof GRANT_TERMS)[number];
 }
@@ -185,8 +185,8 @@ export const coversPort = ({ ports }: Pick<Grant, "ports">, port: number): boole
 /** The host of an address, with its port unless that is 443: the form of `Facts.hosts`. */
 export function hostOfUrl({ hostname, port, protocol }: URL): string {
   const name = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
-  const asked = port === "" && protocol === "http:" ? "80" : port;
-  return asked === "" || asked === "443" ? name : `${name}:${asked}`;
+  const explicit = port === "" && protocol === "http:" ? "80" : port;
+  return explicit === "" || explicit === "443" ? name : `${name}:${explicit}`;
 }
 
 /** Splits several grants in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */

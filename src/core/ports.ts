@@ -3,7 +3,7 @@ import type { Canary, Observed } from "./behaviour.ts";
 import type { BoxLog, MovedAway } from "./run-record.ts";
 import type { Decision, MatchedRule, Mode } from "./decision.ts";
 import type { Cause } from "./errors.ts";
-import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.ts";
+import type { BlockedConnection, Connection, Grant, AnswerGrant } from "./network.ts";
 
 /** The home folder in every box: it ends with the box, and holds nothing of the user's. */
 export const BOX_HOME = "/home/box";
@@ -269,7 +269,7 @@ export interface Answer {
   /** The command that a person wants instead; it is judged like any call. */
   readonly edited?: string;
   /** What was granted with the answer. */
-  readonly grant?: GrantSaid;
+  readonly grant?: AnswerGrant;
 }
 
 /** Decides what the policy leaves open: a person, a script, or nobody. `waits`: the run stops until one answers. */

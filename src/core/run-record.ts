@@ -279,9 +279,9 @@ const NAMES = { done: "done", doing: "doing", pending: "to come", dropped: "drop
 
 /** How many steps are in each state. */
 export function planCounts(plan: Plan): string {
-  const told = (["done", "doing", "pending", "dropped"] as const).flatMap((status) => {
+  const counts = (["done", "doing", "pending", "dropped"] as const).flatMap((status) => {
     const count = plan.filter((step) => step.status === status).length;
     return count === 0 ? [] : [`${count} ${NAMES[status]}`];
   });
-  return told.join(", ") || "no steps";
+  return counts.join(", ") || "no steps";
 }

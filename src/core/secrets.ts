@@ -155,17 +155,17 @@ export function secretMasks(secrets: readonly Pick<SecretBinding, "name" | "valu
   return {
     mask,
     stream: () => {
-      let held: Buffer = Buffer.alloc(0);
+      let pending: Buffer = Buffer.alloc(0);
       return {
         take: (bytes) => {
-          const all = Buffer.concat([held, bytes]);
+          const all = Buffer.concat([pending, bytes]);
           const cut = beforeMatches(all, all.length - openEnd(all, forms), forms);
-          held = all.subarray(cut);
+          pending = all.subarray(cut);
           return mask(all.subarray(0, cut));
         },
         end: () => {
-          const rest = mask(held);
-          held = Buffer.alloc(0);
+          const rest = mask(pending);
+          pending = Buffer.alloc(0);
           return rest;
         },
       };

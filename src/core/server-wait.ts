@@ -64,24 +64,24 @@ export const isBusy = (status: number): boolean => status === 429 || status === 
  * `date`, so that no second clock is involved, otherwise from `now` (milliseconds since 1970); a past date means 0.
  * Null for anything else.
  */
-export function askedToWait(
+export function parseRetryAfter(
   header: string | null | undefined,
   now: number,
   date?: string | null,
 ): number | null {
-  const said = header?.trim() ?? "";
-  if (/^\d{1,12}(?:\.\d{1,9})?$/.test(said)) return bounded(Number(said) * 1000);
-  const until = momentOf(said);
+  const text = header?.trim() ?? "";
+  if (/^\d{1,12}(?:\.\d{1,9})?$/.test(text)) return bounded(Number(text) * 1000);
+  const until = momentOf(text);
   return until === null ? null : bounded(until - (momentOf(date) ?? now));
 }
 
 /** An HTTP date in milliseconds since 1970; null if the text is not one. */
 export function momentOf(header: string | null | undefined): number | null {
-  const said = header?.trim() ?? "";
+  const text = header?.trim() ?? "";
   // Date.parse accepts much that is not an HTTP date, such as "1" or "soon 7".
-  if (!HTTP_DATE.test(said)) return null;
+  if (!HTTP_DATE.test(text)) return null;
   // The oldest of the three forms names no zone, and means GMT as well.
-  const moment = Date.parse(said.endsWith("GMT") ? said : `${said} GMT`);
+  const moment = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
   return Number.isNaN(moment) ? null : moment;
 }
 
@@ -104,7 +104,7 @@ export const NO_PRESSURE: BackPressure = { pending: () => 0, hold: () => undefin
  * How long a client waits that was not asked to, beside others that were: as long as they do, at most `longestMs`, plus
  * some time, so that not all come back at once. 0 if nobody was asked to wait, or that time is already over.
  */
-export function heldBack({ pending }: BackPressure, longestMs: number, random: () => number): number {
+export function backPressureMs({ pending }: BackPressure, longestMs: number, random: () => number): number {
   const left = Math.min(pending(), longestMs);
   if (left <= 0) return 0;
   return Math.ceil(left + random() * Math.min(Math.max(left / 4, LEAST_SPREAD_MS), MOST_SPREAD_MS));

@@ -1,7 +1,7 @@
 import type { Mode, Verdict } from "./decision.ts";
 import type { AgentEvent, Denial, RunStatus } from "./events.ts";
 import type { Intent, Message, Usage } from "./model-provider.ts";
-import type { GrantSaid } from "./network.ts";
+import type { AnswerGrant } from "./network.ts";
 import type { Plan } from "./run-record.ts";
 import type { Question } from "./ports.ts";
 import type { ToolResult } from "./tool.ts";
@@ -31,7 +31,7 @@ export type SessionRecord =
       readonly question: Question;
       readonly word: AnswerWord;
       /** What was granted with the answer. */
-      readonly grant?: GrantSaid;
+      readonly grant?: AnswerGrant;
     };
 
 /**
@@ -193,7 +193,7 @@ export interface Parked {
   readonly strict: boolean;
   readonly spent: SpentBefore;
   readonly ended: readonly EndedCall[];
-  readonly given: RunGiven;
+  readonly given: RunOptions;
   /** Until when its box is kept frozen, in milliseconds since 1970; left out when no box is kept. */
   readonly kept?: number;
 }
@@ -226,7 +226,7 @@ export interface SpentBefore {
 }
 
 /** The command line and settings of the run. */
-export interface RunGiven {
+export interface RunOptions {
   readonly task: string;
   readonly limits: Partial<Record<"turns" | "ms" | "tokens" | "cost" | "calls", number>>;
   /** Each setting and its origin. */

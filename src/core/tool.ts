@@ -127,11 +127,11 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
     prepare: (args) => {
       const parsed = input.safeParse(args);
       if (!parsed.success) return { kind: "invalid", issues: issuesOf(parsed.error, schema, instead) };
-      const given = frozen(parsed.data);
+      const valid = frozen(parsed.data);
       return {
         kind: "prepared",
-        state: () => statedCall(tool, given),
-        concurrent: typeof concurrent === "function" ? concurrent(given) : concurrent,
+        state: () => statedCall(tool, valid),
+        concurrent: typeof concurrent === "function" ? concurrent(valid) : concurrent,
         bounded,
       };
     },
@@ -139,23 +139,23 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
 }
 
 /** Opens the box only for a tool that works in one. */
-function statedCall<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
+function statedCall<I>(tool: Tool<I>, input: I): StatedCall<() => Promise<Box>> {
   const { shown } = tool;
-  const work = workOf(tool, given);
-  return shown === undefined ? work : { ...work, shown: () => shown(given) };
+  const work = workOf(tool, input);
+  return shown === undefined ? work : { ...work, shown: () => shown(input) };
 }
 
-function workOf<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
+function workOf<I>(tool: Tool<I>, input: I): StatedCall<() => Promise<Box>> {
   switch (tool.where) {
     case "box":
       return {
-        facts: tool.facts(given),
-        run: async (box, signal) => tool.run(given, await box(), signal),
+        facts: tool.facts(input),
+        run: async (box, signal) => tool.run(input, await box(), signal),
       };
     case "session":
-      return { facts: tool.facts(given), run: async (_, signal) => tool.run(given, signal) };
+      return { facts: tool.facts(input), run: async (_, signal) => tool.run(input, signal) };
     case "stated": {
-      const { facts, run } = tool.state(given);
+      const { facts, run } = tool.state(input);
       return { facts, run: async (box, signal) => run(await box(), signal) };
     }
   }

@@ -94,12 +94,12 @@ export interface VisibleText {
 
 /** The same for a text whose pieces may end anywhere; what is held back comes with the next piece, or at the end. */
 export function visiblePieces(): VisibleText {
-  let held = "";
+  let pending = "";
   let before = "";
   const take = (text: string, last: boolean): string => {
-    const whole = held + text;
-    held = last ? "" : (OPEN_END.exec(whole)?.[0] ?? "");
-    const ready = whole.slice(0, whole.length - held.length);
+    const whole = pending + text;
+    pending = last ? "" : (OPEN_END.exec(whole)?.[0] ?? "");
+    const ready = whole.slice(0, whole.length - pending.length);
     const out = visible(ready, before);
     before = (before + ready.slice(-CONTEXT)).slice(-CONTEXT);
     return out;

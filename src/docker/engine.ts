@@ -85,8 +85,8 @@ async function knock(
     failed.abort();
     const { host, origin } = endpoint;
     const remedy = remedyOf(thrown);
-    const told = { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
-    return remedy === undefined ? told : { ...told, remedy };
+    const failure = { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
+    return remedy === undefined ? failure : { ...failure, remedy };
   }
 }
 

@@ -174,43 +174,47 @@ class ProgramSocket extends Duplex {
 
 /** Messages of ssh, or of the program that it started on the host. The first match counts. */
 const ENDINGS: readonly {
-  readonly said: RegExp;
+  readonly pattern: RegExp;
   readonly why: string;
   readonly next: (typed: string) => string;
 }[] = [
   {
-    said: /could not resolve hostname|name or service not known|no address associated/i,
+    pattern: /could not resolve hostname|name or service not known|no address associated/i,
     why: "the host is unknown",
     next: (typed) => `check its name, or its Host entry in ~/.ssh/config; then try: ${typed} true`,
   },
   {
-    said: /host key verification failed|remote host identification has changed|no \S+ host key is known/i,
+    pattern: /host key verification failed|remote host identification has changed|no \S+ host key is known/i,
     why: "the host's key is not known here, or has changed",
     next: (typed) => `compare it once by hand: ${typed} true`,
   },
   {
-    said: /permission denied \(|too many authentication failures|no supported authentication|load key .*: /i,
+    pattern:
+      /permission denied \(|too many authentication failures|no supported authentication|load key .*: /i,
     why: "the host refused the log-in",
     next: (typed) =>
       `make this work without a prompt (ssh-add, or IdentityFile in ~/.ssh/config): ${typed} true`,
   },
   {
-    said: /docker(?:\.exe)?['"]?:? (?:command )?not found|no such file or directory.*docker|docker: not found|unknown command/i,
+    pattern:
+      /docker(?:\.exe)?['"]?:? (?:command )?not found|no such file or directory.*docker|docker: not found|unknown command/i,
     why: "there is no docker there",
     next: (typed) => `install Docker there, with its command line for that user: ${typed} docker version`,
   },
   {
-    said: /permission denied while trying to connect|dial unix .*: (?:connect: )?permission denied/i,
+    pattern: /permission denied while trying to connect|dial unix .*: (?:connect: )?permission denied/i,
     why: "that user may not use the engine there",
     next: (typed) => `add the user to its group docker; then try: ${typed} docker version`,
   },
   {
-    said: /cannot connect to the docker daemon|dial unix .*: (?:connect: )?(?:no such file|connection refused)/i,
+    pattern:
+      /cannot connect to the docker daemon|dial unix .*: (?:connect: )?(?:no such file|connection refused)/i,
     why: "the engine there is not running",
     next: (typed) => `start it there; then try: ${typed} docker version`,
   },
   {
-    said: /connection (?:refused|timed out|closed|reset)|operation timed out|no route to host|network is unreachable|broken pipe/i,
+    pattern:
+      /connection (?:refused|timed out|closed|reset)|operation timed out|no route to host|network is unreachable|broken pipe/i,
     why: "cannot connect to the host",
     next: (typed) => `check that it is up and that the port is right: ${typed} true`,
   },
@@ -222,7 +226,7 @@ export function sshFailure(place: SshPlace, code: number | null, output: string)
   const typed = `ssh ${port === null ? "" : `-p ${port} `}${user === null ? "" : `${user}@`}${host}`;
   const line = lastLine(output);
   const message = line === "" ? `ssh ended with ${code ?? "a signal"}` : line;
-  const known = ENDINGS.find((each) => each.said.test(output));
+  const known = ENDINGS.find((each) => each.pattern.test(output));
   if (known !== undefined) return new SshFailure(`${known.why}: ${message}`, known.next(typed));
   if (code === 127)
     return new SshFailure(

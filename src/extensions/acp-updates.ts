@@ -135,8 +135,8 @@ function titleOf(tool: string, args: Args): string {
   return shortLine(named === undefined ? tool : `${tool} ${named}`);
 }
 
-function shortLine(said: string): string {
-  const line = visibleLine(said);
+function shortLine(text: string): string {
+  const line = visibleLine(text);
   return line.length <= MAX_TITLE ? line : `${line.slice(0, MAX_TITLE - 1).toWellFormed()}…`;
 }
 
@@ -346,8 +346,8 @@ export function promptOf(blocks: readonly ContentBlock[]): string | undefined {
     if (block.type === "text") parts.push(block.text);
     else if (block.type === "resource_link") parts.push(linkOf(block.uri));
     else if (block.type === "resource" && "text" in block.resource) {
-      const { uri, text: held } = block.resource;
-      parts.push(`\n\n${linkOf(uri)}:\n${fenced(held)}\n`);
+      const { uri, text: content } = block.resource;
+      parts.push(`\n\n${linkOf(uri)}:\n${fenced(content)}\n`);
     } else return undefined;
   }
   return parts.join("");

@@ -29,7 +29,7 @@ interface BroughtKind {
    */
   readonly names?: (text: string) => readonly string[];
   /** Chats and runs report an untrusted file of this kind by themselves; otherwise only code that looks for it does. */
-  readonly told: boolean;
+  readonly isReported: boolean;
 }
 
 /** The harness's own folder, and those that other agents read too. */
@@ -39,20 +39,20 @@ const LAYOUTS = [".harness", ".agents", ".claude"];
  * The table. A new kind needs a row here, and one in `src/app/project/project-effects.ts` that says what it would do.
  */
 const BROUGHT = [
-  { kind: "settings", what: "settings", files: [".harness/config.json"], told: true },
+  { kind: "settings", what: "settings", files: [".harness/config.json"], isReported: true },
   {
     kind: "rules",
     what: "rules for commands",
     files: [".harness/policy.toml", ".harness/policy.json"],
-    told: true,
+    isReported: true,
   },
-  { kind: "environment", what: "recipe of an environment", files: [".harness/env.json"], told: true },
+  { kind: "environment", what: "recipe of an environment", files: [".harness/env.json"], isReported: true },
   {
     kind: "devcontainer",
     what: "dev container",
     files: [".devcontainer/devcontainer.json", ".devcontainer.json"],
     names: dockerfileOf,
-    told: false,
+    isReported: false,
   },
   {
     kind: "skills",
@@ -60,19 +60,19 @@ const BROUGHT = [
     files: LAYOUTS.map((top) => `${top}/skills`),
     folder: true,
     binaries: true,
-    told: false,
+    isReported: false,
   },
   {
     kind: "commands",
     what: "commands",
     files: LAYOUTS.map((top) => `${top}/commands`),
     folder: true,
-    told: false,
+    isReported: false,
   },
-  { kind: "mcp", what: "MCP servers", files: [".harness/mcp.json"], told: true },
-  { kind: "shared-mcp", what: "MCP servers of any agent", files: [".mcp.json"], told: false },
-  { kind: "hooks", what: "hooks", files: [".harness/hooks.json"], names: filesNamedIn, told: true },
-  { kind: "tools", what: "tools", files: [".harness/tools.json"], names: filesNamedIn, told: true },
+  { kind: "mcp", what: "MCP servers", files: [".harness/mcp.json"], isReported: true },
+  { kind: "shared-mcp", what: "MCP servers of any agent", files: [".mcp.json"], isReported: false },
+  { kind: "hooks", what: "hooks", files: [".harness/hooks.json"], names: filesNamedIn, isReported: true },
+  { kind: "tools", what: "tools", files: [".harness/tools.json"], names: filesNamedIn, isReported: true },
 ] as const satisfies readonly BroughtKind[];
 
 export type Kind = (typeof BROUGHT)[number]["kind"];
@@ -204,14 +204,14 @@ const MAX_BINARIES = 4 * 2 ** 20;
 async function foldersOf(top: string, folders: readonly string[], kind: Kind): Promise<Brought | undefined> {
   const main = folders[0] ?? "";
   const files: BroughtFile[] = [];
-  const held = { texts: 0, binaries: 0 };
+  const bytes = { texts: 0, binaries: 0 };
   for (const file of await pathsBelow(top, folders)) {
     const read = await readInside(top, file, rowOf(kind).binaries);
-    held.texts += Buffer.byteLength(read.text);
-    held.binaries += read.bytes ?? 0;
-    if (held.texts > MAX_BYTES)
+    bytes.texts += Buffer.byteLength(read.text);
+    bytes.binaries += read.bytes ?? 0;
+    if (bytes.texts > MAX_BYTES)
       throw new Unusable(main, `its text files are larger than ${formatSize(MAX_BYTES)} in total`);
-    if (held.binaries > MAX_BINARIES)
+    if (bytes.binaries > MAX_BINARIES)
       throw new Unusable(main, `its binary files are larger than ${formatSize(MAX_BINARIES)} in total`);
     files.push(read);
   }

@@ -151,7 +151,7 @@ const COMMANDS_OF_OTHERS = /(?:^|[^\w`])!`[^`\n]+`/;
 export function expanded(
   { text: written, name }: AddedCommand,
   argument: string,
-): { readonly said: string } | { readonly why: string } {
+): { readonly text: string } | { readonly why: string } {
   // In the form that `harness trust` shows, so that nothing in it is hidden from a person who reads the request.
   const text = visible(written);
   const words = wordsOf(argument);
@@ -162,7 +162,7 @@ export function expanded(
     kept === undefined ? (place === "ARGUMENTS" ? argument : (words[Number(place) - 1] ?? "")) : kept,
   );
   const rest = places.length === 0 && argument !== "" ? `\n\nArguments: ${argument}` : "";
-  return { said: filled + rest + (COMMANDS_OF_OTHERS.test(text) ? NOT_RUN : "") };
+  return { text: filled + rest + (COMMANDS_OF_OTHERS.test(text) ? NOT_RUN : "") };
 }
 
 const NOT_RUN =

@@ -5,7 +5,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { CommandGiven, HookEvent } from "../core/added-programs.ts";
+import type { ProgramCommand, HookEvent } from "../core/added-programs.ts";
 import type { Box } from "../core/ports.ts";
 import { isWithin, safePath } from "../platform/host-programs.ts";
 import { headWithin } from "../core/raw-data.ts";
@@ -50,7 +50,7 @@ const PASSED_VARIABLES = [
 /** How much of stderr is kept for the reason. */
 const MAX_STDERR = 8 * 1024;
 
-const wordsOf = (command: CommandGiven, shell: string): readonly string[] =>
+const wordsOf = (command: ProgramCommand, shell: string): readonly string[] =>
   typeof command === "string" ? [shell, "-c", command] : command;
 
 const lateAnswer = (ms: number): HookRan => ({
@@ -67,7 +67,7 @@ const tooLongAnswer = (limit: number): HookRan => ({
  * text for the shell, these are the names that are written out; the shell may put together others.
  */
 export async function runOnHost(
-  command: CommandGiven,
+  command: ProgramCommand,
   place: HostPlace,
   run: HookRun,
   signal: AbortSignal,
@@ -99,13 +99,13 @@ function endOf(
       // All processes of the group have ended.
     }
   };
-  const held: { why?: HookRan; stderr: string; stdout: Buffer[]; bytes: number } = {
+  const output: { why?: HookRan; stderr: string; stdout: Buffer[]; bytes: number } = {
     stderr: "",
     stdout: [],
     bytes: 0,
   };
   const stop = (why: HookRan): void => {
-    held.why ??= why;
+    output.why ??= why;
     kill();
     child.stdout.destroy();
     child.stderr.destroy();
@@ -115,31 +115,31 @@ function endOf(
   signal.addEventListener("abort", cancel, { once: true });
   if (signal.aborted) cancel();
   child.stdout.on("data", (chunk: Buffer) => {
-    held.bytes += chunk.length;
-    if (held.bytes > limit) stop(tooLongAnswer(limit));
-    else held.stdout.push(chunk);
+    output.bytes += chunk.length;
+    if (output.bytes > limit) stop(tooLongAnswer(limit));
+    else output.stdout.push(chunk);
   });
   child.stderr.on("data", (chunk: Buffer) => {
-    if (held.stderr.length < MAX_STDERR) held.stderr += chunk.toString();
+    if (output.stderr.length < MAX_STDERR) output.stderr += chunk.toString();
   });
   // The program may answer without reading its input.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input);
   child.once("error", (error) => {
-    held.why ??= { kind: "broken", why: `it could not be started: ${reasonOf(error)}` };
+    output.why ??= { kind: "broken", why: `it could not be started: ${reasonOf(error)}` };
     done(null, null);
   });
   child.once("exit", kill);
   const done = (code: number | null, by: NodeJS.Signals | null): void => {
     clearTimeout(timer);
     signal.removeEventListener("abort", cancel);
-    const stdout = Buffer.concat(held.stdout);
-    const { stderr } = held;
+    const stdout = Buffer.concat(output.stdout);
+    const { stderr } = output;
     const unless: HookRan =
       code === null
         ? { kind: "broken", why: `it was killed by ${by ?? "a signal"}` }
         : { kind: "ended", exitCode: code, stdout, stderr };
-    resolve(held.why ?? unless);
+    resolve(output.why ?? unless);
   };
   child.once("close", done);
   return promise;
@@ -184,8 +184,8 @@ const wordsIn = (text: string): readonly string[] =>
 
 /** The first argument, or value of `--option=`, that is a file in the workspace: an interpreter would run it. */
 async function fileWithin(words: readonly string[], place: HostPlace): Promise<string | undefined> {
-  for (const given of words) {
-    const word = given.replace(/^[\w-]+=/, "");
+  for (const argument of words) {
+    const word = argument.replace(/^[\w-]+=/, "");
     if (word === "" || word.startsWith("-") || word.includes("\n")) continue;
     const real = await realpath(resolvedIn(place, word)).catch(() => undefined);
     if (real === undefined || !isWithin(place.apart, real)) continue;
@@ -196,7 +196,7 @@ async function fileWithin(words: readonly string[], place: HostPlace): Promise<s
 
 /** Runs a project's program in the box. Rejects only if the box is lost. */
 export async function runInBox(
-  command: CommandGiven,
+  command: ProgramCommand,
   { box, folder }: { readonly box: () => Promise<Box>; readonly folder: string },
   { input, limit, timeoutMs }: HookRun,
   signal: AbortSignal,
@@ -258,7 +258,7 @@ type StateChanges = Readonly<Record<string, unknown>>;
 /** Everything a hook can say; for each event, only the relevant parts are used. */
 export type HookAnswer =
   | {
-      readonly kind: "said";
+      readonly kind: "answered";
       /** The call must not run, for this reason. */
       readonly skip?: string;
       readonly args?: Readonly<Record<string, unknown>>;
@@ -292,16 +292,16 @@ const FORMS = {
       args: args.optional(),
       state,
     })
-    .refine((said) => said.args === undefined || said.decision === undefined, {
+    .refine((answer) => answer.args === undefined || answer.decision === undefined, {
       error: "decision and args cannot both be given",
     })
-    .refine((said) => said.reason === undefined || said.decision !== undefined, {
+    .refine((answer) => answer.reason === undefined || answer.decision !== undefined, {
       error: "reason needs a decision",
     }),
   PostToolUse: z.strictObject({ text: z.string().optional(), state }),
   Stop: z
     .strictObject({ text: z.string().optional(), continue: z.string().min(1).optional(), state })
-    .refine((said) => said.text === undefined || said.continue === undefined, {
+    .refine((answer) => answer.text === undefined || answer.continue === undefined, {
       error: "text and continue cannot both be given",
     }),
   SessionStart: z.strictObject({ text: z.string().optional(), state }),
@@ -320,12 +320,12 @@ interface ParsedAnswer {
 export function readAnswer(event: HookEvent, ran: HookRan): HookAnswer {
   if (ran.kind === "broken") return broken(ran.why);
   const { exitCode, stdout, stderr } = ran;
-  if (exitCode === VETO && event === "PreToolUse") return { kind: "said", skip: reasonIn(stderr) };
+  if (exitCode === VETO && event === "PreToolUse") return { kind: "answered", skip: reasonIn(stderr) };
   if (exitCode !== 0)
     return broken(`it exited with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
   const text = decoded(stdout);
   if (text === undefined) return broken("its output is not UTF-8");
-  if (text.trim() === "") return { kind: "said" };
+  if (text.trim() === "") return { kind: "answered" };
   return answerIn(event, text);
 }
 
@@ -340,7 +340,7 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   if (!read.success) return broken(`its output does not fit ${event}: ${issueIn(read.error)}`);
   const parsed: ParsedAnswer = read.data;
   return {
-    kind: "said",
+    kind: "answered",
     ...(parsed.decision === undefined ? {} : { skip: reasonIn(parsed.reason ?? "") }),
     ...(parsed.args === undefined ? {} : { args: parsed.args }),
     ...(parsed.text === undefined ? {} : { text: shownWithin(parsed.text, MAX_TEXT[event]) }),

@@ -333,8 +333,8 @@ const answer = z.looseObject({
   isError: z.boolean().optional(),
 });
 
-export function toolResult(given: unknown): ToolResult {
-  const read = answer.safeParse(given);
+export function toolResult(result: unknown): ToolResult {
+  const read = answer.safeParse(result);
   if (!read.success)
     return { kind: "failed", cause: "program", text: "The server's answer is not a valid MCP result." };
   const { isError } = read.data;
@@ -345,10 +345,10 @@ export function toolResult(given: unknown): ToolResult {
   return { kind: "ok", text: shown || "(nothing)" };
 }
 
-function linesOf(given: z.infer<typeof answer>): readonly string[] {
-  const { content, contents, structuredContent: value } = given;
+function linesOf(result: z.infer<typeof answer>): readonly string[] {
+  const { content, contents, structuredContent: value } = result;
   const parts = content ?? contents;
-  if (parts === undefined && value === undefined) return [json(given)];
+  if (parts === undefined && value === undefined) return [json(result)];
   const lines = (parts ?? []).slice(0, MOST_PARTS).map(partText);
   if (value !== undefined && value !== null && !repeats(lines, value)) lines.push(json(value));
   const left = (parts ?? []).length - MOST_PARTS;
@@ -364,9 +364,9 @@ const contentPart = z.union([
 const textResource = z.looseObject({ uri: text, text });
 const blobResource = z.looseObject({ uri: text, blob: text, mimeType: text.optional() });
 
-function partText(given: unknown): string {
-  const read = contentPart.safeParse(given);
-  if (!read.success) return resourceText(given) ?? "[a part of an unknown kind]";
+function partText(part: unknown): string {
+  const read = contentPart.safeParse(part);
+  if (!read.success) return resourceText(part) ?? "[a part of an unknown kind]";
   const found = read.data;
   switch (found.type) {
     case "text":
@@ -381,10 +381,10 @@ function partText(given: unknown): string {
   }
 }
 
-function resourceText(given: unknown): string | undefined {
-  const written = textResource.safeParse(given);
+function resourceText(part: unknown): string | undefined {
+  const written = textResource.safeParse(part);
   if (written.success) return `[${visibleLine(written.data.uri)}]\n${written.data.text}`;
-  const blob = blobResource.safeParse(given);
+  const blob = blobResource.safeParse(part);
   if (!blob.success) return undefined;
   const { uri, mimeType = "", blob: data } = blob.data;
   return `[${visibleLine(uri)} ${visibleLine(mimeType)}, ${sizeOf(data)}: not passed on]`;

@@ -378,10 +378,10 @@ export const fetchBy =
     signal?.throwIfAborted();
     if (answer.kind !== "answered") throw new Error(answer.reason);
     const { status } = answer;
-    const told = new Headers(answer.headers.map(([name, value]): [string, string] => [name, value]));
-    if (!BODILESS.has(status)) return new Response(streamOf(answer.body), { status, headers: told });
+    const received = new Headers(answer.headers.map(([name, value]): [string, string] => [name, value]));
+    if (!BODILESS.has(status)) return new Response(streamOf(answer.body), { status, headers: received });
     for await (const _ of answer.body) break;
-    return new Response(null, { status, headers: told });
+    return new Response(null, { status, headers: received });
   };
 
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);

@@ -5,8 +5,8 @@ import path from "node:path";
 import { parse, type ParseError } from "jsonc-parser";
 import type * as z from "zod";
 import {
-  type CustomToolGiven,
-  type HookGiven,
+  type CustomToolDefinition,
+  type HookDefinition,
   type HookOwner,
   hooksForm,
   projectToolsForm,
@@ -17,10 +17,10 @@ import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /** Throws a one-line error if something is wrong with the file; so does the next one. */
-export const projectHooks = (file: string, text: string): readonly HookGiven[] =>
+export const projectHooks = (file: string, text: string): readonly HookDefinition[] =>
   readAs(hooksForm, file, text);
 
-export const projectTools = (file: string, text: string): Readonly<Record<string, CustomToolGiven>> =>
+export const projectTools = (file: string, text: string): Readonly<Record<string, CustomToolDefinition>> =>
   readAs(projectToolsForm, file, text);
 
 function readAs<T>(form: z.ZodType<T>, file: string, text: string): T {

@@ -214,12 +214,12 @@ export function projectSkills<T extends ProjectFile>(
     const others = own
       .filter((file) => file !== main)
       .map((file) => ({ path: file.path.slice(folder.length + 1), bytes: () => bytes(file) }));
-    const given = { files: others, left: [] };
+    const copied = { files: others, left: [] };
     const skill: Skill = {
       ...words,
       origin: "project",
       place: main.path,
-      files: () => Promise.resolve(given),
+      files: () => Promise.resolve(copied),
     };
     return { all: [skill], problems: [] };
   });
@@ -337,9 +337,9 @@ function folded(lines: readonly string[]): string {
   return text;
 }
 
-function blockText(given: readonly string[], folds: boolean): string {
-  const indent = /^[ \t]*/.exec(given.find((line) => line.trim() !== "") ?? "")?.[0].length ?? 0;
-  const lines = given.map((line) => (line.trim() === "" ? "" : line.slice(Math.min(indent, indentOf(line)))));
+function blockText(block: readonly string[], folds: boolean): string {
+  const indent = /^[ \t]*/.exec(block.find((line) => line.trim() !== "") ?? "")?.[0].length ?? 0;
+  const lines = block.map((line) => (line.trim() === "" ? "" : line.slice(Math.min(indent, indentOf(line)))));
   return (folds ? foldedBlock(lines) : lines.join("\n")).trim();
 }
 

@@ -56,10 +56,10 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
   const tools = new Map<string, McpTool>();
   const left: LeftOut[] = [];
   let bytes = 0;
-  for (const given of list) {
-    const read = listed.safeParse(given);
+  for (const each of list) {
+    const read = listed.safeParse(each);
     if (!read.success) {
-      left.push({ tool: nameIn(given), why: "its definition is not a valid MCP tool" });
+      left.push({ tool: nameIn(each), why: "its definition is not a valid MCP tool" });
       continue;
     }
     const name = toolName(server, read.data.name);
@@ -86,15 +86,15 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
 const sizeOf = ({ description, schema }: McpTool): number =>
   description.length + JSON.stringify(schema).length;
 
-function nameIn(given: unknown): string {
-  const { name } = fieldsOf(given);
+function nameIn(tool: unknown): string {
+  const { name } = fieldsOf(tool);
   return typeof name === "string" ? name.slice(0, 100) : "(without a name)";
 }
 
-function offeredTool(name: string, given: z.infer<typeof listed>): McpTool | LeftOut {
-  const read = plainSchema(given.inputSchema);
-  if ("why" in read) return { tool: given.name, why: read.why };
-  const { name: own, description = "", inputSchema } = given;
+function offeredTool(name: string, tool: z.infer<typeof listed>): McpTool | LeftOut {
+  const read = plainSchema(tool.inputSchema);
+  if ("why" in read) return { tool: tool.name, why: read.why };
+  const { name: own, description = "", inputSchema } = tool;
   return {
     name,
     own,
@@ -225,11 +225,11 @@ const NOT_ON_TOP: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "not
 
 class Unfit extends Error {}
 
-function plainSchema(given: unknown): PlainSchemas | { readonly why: string } {
+function plainSchema(schema: unknown): PlainSchemas | { readonly why: string } {
   try {
-    if (!isFields(given) || (given["type"] !== undefined && given["type"] !== "object"))
+    if (!isFields(schema) || (schema["type"] !== undefined && schema["type"] !== "object"))
       throw new Unfit("its arguments are not an object");
-    const whole = new Copy(given).schema(given, 0, []);
+    const whole = new Copy(schema).schema(schema, 0, []);
     if (!isFields(whole)) throw new Unfit("its arguments are not an object");
     const properties = isFields(whole["properties"]) ? whole["properties"] : {};
     const top = { ...whole, type: "object", properties };
@@ -253,14 +253,14 @@ class Copy {
     this.#root = root;
   }
 
-  schema(given: unknown, depth: number, refs: readonly string[]): unknown {
+  schema(schema: unknown, depth: number, refs: readonly string[]): unknown {
     this.#spend(depth);
-    if (typeof given === "boolean") return given;
-    if (!isFields(given)) throw new Unfit("a part of its schema is not a schema");
-    const ref = given["$ref"];
-    if (ref !== undefined) return this.#referred(given, ref, depth, refs);
+    if (typeof schema === "boolean") return schema;
+    if (!isFields(schema)) throw new Unfit("a part of its schema is not a schema");
+    const ref = schema["$ref"];
+    if (ref !== undefined) return this.#referred(schema, ref, depth, refs);
     const found = Object.entries(KEYWORDS).flatMap(([key, kind]) => {
-      const value = this.#value(kind, Object.hasOwn(given, key) ? given[key] : undefined, depth, refs);
+      const value = this.#value(kind, Object.hasOwn(schema, key) ? schema[key] : undefined, depth, refs);
       return value === undefined ? [] : [[key, value] as const];
     });
     return Object.fromEntries(found);
@@ -268,7 +268,7 @@ class Copy {
 
   /** A schema that refers to itself accepts anything from that point on. */
   #referred(
-    given: Readonly<Record<string, unknown>>,
+    schema: Readonly<Record<string, unknown>>,
     ref: unknown,
     depth: number,
     refs: readonly string[],
@@ -277,7 +277,7 @@ class Copy {
       throw new Unfit("its schema refers to another document");
     if (refs.includes(ref)) return {};
     const target = this.schema(this.#at(ref), depth + 1, [...refs, ref]);
-    const { $ref: _, ...siblings } = given;
+    const { $ref: _, ...siblings } = schema;
     const own = this.schema(siblings, depth + 1, refs);
     return isFields(target) && isFields(own) ? { ...target, ...own } : target;
   }
@@ -293,33 +293,33 @@ class Copy {
     return at;
   }
 
-  #value(kind: Kind, given: unknown, depth: number, refs: readonly string[]): unknown {
-    if (given === undefined) return undefined;
+  #value(kind: Kind, value: unknown, depth: number, refs: readonly string[]): unknown {
+    if (value === undefined) return undefined;
     switch (kind) {
       case "schema":
-        return Array.isArray(given) ? undefined : this.schema(given, depth + 1, refs);
+        return Array.isArray(value) ? undefined : this.schema(value, depth + 1, refs);
       case "schemas":
-        return listOf(given).map((each) => this.schema(each, depth + 1, refs));
+        return listOf(value).map((each) => this.schema(each, depth + 1, refs));
       case "properties":
-        return this.#properties(given, depth, refs);
+        return this.#properties(value, depth, refs);
       case "names":
-        return listOf(given).filter((each) => typeof each === "string");
+        return listOf(value).filter((each) => typeof each === "string");
       case "data":
-        return this.#data(given, depth + 1);
+        return this.#data(value, depth + 1);
       case "text":
-        return typeof given === "string" ? shown(given) : undefined;
+        return typeof value === "string" ? shown(value) : undefined;
       case "number":
-        return typeof given === "number" ? given : undefined;
+        return typeof value === "number" ? value : undefined;
       case "switch":
-        return typeof given === "boolean" ? given : undefined;
+        return typeof value === "boolean" ? value : undefined;
       case "type":
-        return typeOf(given);
+        return typeOf(value);
     }
   }
 
-  #properties(given: unknown, depth: number, refs: readonly string[]): unknown {
-    if (!isFields(given)) throw new Unfit("its properties are not an object");
-    const rows = Object.entries(given).map(([name, value]) => {
+  #properties(properties: unknown, depth: number, refs: readonly string[]): unknown {
+    if (!isFields(properties)) throw new Unfit("its properties are not an object");
+    const rows = Object.entries(properties).map(([name, value]) => {
       if (!ARGUMENT.test(name) || name === "__proto__")
         throw new Unfit("an argument has a name that models cannot write");
       return [name, this.schema(value, depth + 1, refs)] as const;
@@ -328,16 +328,16 @@ class Copy {
   }
 
   /** Data has to be passed on exactly, so hidden characters cannot be made visible. */
-  #data(given: unknown, depth: number): unknown {
+  #data(data: unknown, depth: number): unknown {
     this.#spend(depth);
-    if (Array.isArray(given)) return given.map((each) => this.#data(each, depth + 1));
-    if (isFields(given))
+    if (Array.isArray(data)) return data.map((each) => this.#data(each, depth + 1));
+    if (isFields(data))
       return Object.fromEntries(
-        Object.entries(given).map(([key, value]) => [this.#data(key, depth), this.#data(value, depth + 1)]),
+        Object.entries(data).map(([key, value]) => [this.#data(key, depth), this.#data(value, depth + 1)]),
       );
-    if (typeof given === "string" && visible(given) !== given)
+    if (typeof data === "string" && visible(data) !== data)
       throw new Unfit("its schema has a value with hidden characters");
-    return given;
+    return data;
   }
 
   #spend(depth: number): void {
@@ -347,15 +347,15 @@ class Copy {
   }
 }
 
-function typeOf(given: unknown): unknown {
-  if (TYPES.has(given)) return given;
-  if (Array.isArray(given) && given.length > 0 && given.every((each) => TYPES.has(each)))
-    return [...new Set<unknown>(given)];
+function typeOf(type: unknown): unknown {
+  if (TYPES.has(type)) return type;
+  if (Array.isArray(type) && type.length > 0 && type.every((each) => TYPES.has(each)))
+    return [...new Set<unknown>(type)];
   throw new Unfit("its schema names an unknown type");
 }
 
-function listOf(given: unknown): readonly unknown[] {
-  if (Array.isArray(given)) return given;
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
   throw new Unfit("its schema has something else where a list is required");
 }
 

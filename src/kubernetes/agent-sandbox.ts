@@ -161,7 +161,7 @@ export async function sandboxPod(
     warned.add(refusal?.message ?? "");
     await wait(pause, signal);
     if (!mayFit(refusal) || now() < anew) continue;
-    if (await givenUp(making, sandbox)) uids.push(await uidOfMade(making));
+    if (await deleteSandbox(making, sandbox)) uids.push(await uidOfMade(making));
     anew = now() + ANEW_MS;
   }
 }
@@ -181,7 +181,10 @@ async function uidOfMade({ cluster, name, body, starting }: Making): Promise<unk
 /**
  * Deletes the Sandbox. False if it has changed meanwhile: its controller may have found room, or somebody removed it.
  */
-async function givenUp({ cluster, name, starting: { signal } }: Making, sandbox: unknown): Promise<boolean> {
+async function deleteSandbox(
+  { cluster, name, starting: { signal } }: Making,
+  sandbox: unknown,
+): Promise<boolean> {
   const preconditions = {
     uid: field(sandbox, "metadata", "uid"),
     resourceVersion: field(sandbox, "metadata", "resourceVersion"),
@@ -314,7 +317,7 @@ export async function claimedPod(
     if (sandboxName === name) throw new NotFromPool("it has no waiting pods left");
     if (typeof sandboxName === "string" && sandboxName !== "") {
       const pod = await podIfAny(cluster, { name: sandboxName }, signal);
-      if (pod !== undefined && isGiven(pod, sandboxName, name)) return pod;
+      if (pod !== undefined && isClaimed(pod, sandboxName, name)) return pod;
     }
     const why = claimRefusal(claim);
     if (why !== undefined || now() > deadline) throw new NotFromPool(why ?? "its controller assigned none");
@@ -329,7 +332,7 @@ const throwNotFromPool = (thrown: unknown): never => {
 };
 
 /** The labels come later: until then the pod is not known to be ours. */
-const isGiven = (pod: PodState, sandbox: string, name: string): boolean =>
+const isClaimed = (pod: PodState, sandbox: string, name: string): boolean =>
   field(pod, "metadata", "labels", CLAIM_LABEL) === name &&
   isRunning(pod, BOX) &&
   (pod.metadata?.ownerReferences ?? []).some(

@@ -12,7 +12,7 @@ export interface RowEnvironment {
   /** The real path of the folder that the environment was built for. */
   readonly workspace: string;
   /** The environment's digest and everything else that a loop needs to know about it. */
-  readonly told: object;
+  readonly record: object;
 }
 
 /** An environment with its rows, for the loops: row indexes as `0,3-5`. */
@@ -81,9 +81,9 @@ export function environmentRows(rows: Rows): readonly EnvironmentRows[] | undefi
   const indexes = new Map<string, { readonly environment: object; readonly rows: number[] }>();
   for (const [index, { environment }] of rows.entries()) {
     if (environment === undefined) continue;
-    const text = JSON.stringify(environment.told);
+    const text = JSON.stringify(environment.record);
     const known = indexes.get(text);
-    if (known === undefined) indexes.set(text, { environment: environment.told, rows: [index] });
+    if (known === undefined) indexes.set(text, { environment: environment.record, rows: [index] });
     else known.rows.push(index);
   }
   const all = [...indexes.values()];

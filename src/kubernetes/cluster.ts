@@ -23,7 +23,7 @@ import * as z from "zod";
 import { engineText } from "../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import {
-  askedToWait,
+  parseRetryAfter,
   delayAfter,
   momentOf,
   type PassingFailure,
@@ -128,9 +128,14 @@ const failureForm = z.object({ reason: z.string().catch(""), message: z.string()
 /** Reads a status object, or whatever came in its place. */
 function apiFailure({ statusCode: status = 0, headers }: IncomingMessage, body: unknown): ApiFailure {
   const read = failureForm.safeParse(body);
-  const said = read.data?.message ?? "";
-  const retryAfterMs = askedToWait(headers["retry-after"], Date.now(), headers.date);
-  return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said, retryAfterMs);
+  const message = read.data?.message ?? "";
+  const retryAfterMs = parseRetryAfter(headers["retry-after"], Date.now(), headers.date);
+  return new ApiFailure(
+    status,
+    read.data?.reason ?? "",
+    message === "" ? `HTTP ${status}` : message,
+    retryAfterMs,
+  );
 }
 
 export type Method = "GET" | "POST" | "DELETE" | "PATCH";

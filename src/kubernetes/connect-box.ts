@@ -301,8 +301,8 @@ async function whyEnded(cluster: Cluster, name: string, trouble: string): Promis
     const how = there
       ? "while the pod was running"
       : `and the API server at ${cluster.server} does not answer`;
-    const said = trouble === "" ? "" : ` (${trouble})`;
-    return `connection lost: the connection to the pod ended${said} ${how}; its box ends with it`;
+    const detail = trouble === "" ? "" : ` (${trouble})`;
+    return `connection lost: the connection to the pod ended${detail} ${how}; its box ends with it`;
   }
 }
 

@@ -4,7 +4,7 @@ import type { RunnerClient } from "../boxes/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { unlessAborted } from "../platform/waits.ts";
 import { ApiFailure, type Cluster, isThere } from "./cluster.ts";
-import { mayBeGiven } from "./pod-readback.ts";
+import { mayBeAdded } from "./pod-readback.ts";
 import {
   API_VARIABLE,
   type JsonObject,
@@ -47,7 +47,7 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
     // Expressions are not evaluated here, so they may match, and so may a label that the cluster adds to the pod.
     const may =
       Object.keys(others).length > 0 ||
-      Object.entries(matchLabels).every(([key, is]) => labels[key] === is || mayBeGiven(key, plan.kind));
+      Object.entries(matchLabels).every(([key, is]) => labels[key] === is || mayBeAdded(key, plan.kind));
     return may && ((spec.egress ?? []).length > 0 || (spec.ingress ?? []).length > 0);
   });
   if (first !== undefined)

@@ -37,7 +37,7 @@ const OF_KIND: Readonly<Record<BoxKind, readonly string[]>> = {
 const OF_CONTROLLER = "agents.x-k8s.io/";
 
 /** Whether a pod may have or have had this label without being planned so. */
-export const mayBeGiven = (label: string, kind: BoxKind): boolean =>
+export const mayBeAdded = (label: string, kind: BoxKind): boolean =>
   Object.hasOwn(ADDED_LABELS, label) ||
   OF_KIND[kind].includes(label) ||
   (kind === "Claim" && label.startsWith(OF_CONTROLLER));

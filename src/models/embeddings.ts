@@ -113,10 +113,10 @@ export class BatchEmbedder implements Embedder {
     }
   }
 
-  #checked(given: readonly unknown[], count: number): readonly Float32Array[] {
-    if (given.length !== count)
-      throw garbledVectors(`the server sent ${given.length} vectors for ${count} texts`);
-    return given.map((value) => {
+  #checked(vectors: readonly unknown[], count: number): readonly Float32Array[] {
+    if (vectors.length !== count)
+      throw garbledVectors(`the server sent ${vectors.length} vectors for ${count} texts`);
+    return vectors.map((value) => {
       const vector = vectorOf(value);
       if (vector === undefined) throw garbledVectors("a vector has something that is not a number");
       this.#length ??= vector.length;
@@ -178,7 +178,7 @@ function asError({ kind, message, remedy }: WireFailure, remedies: Remedies): Ha
 }
 
 interface Question {
-  readonly asked: RequestContext;
+  readonly context: RequestContext;
   readonly headers: Readonly<Record<string, string>>;
   readonly json: string;
   readonly signal: AbortSignal;
@@ -189,16 +189,16 @@ const CONNECT_MS = 10_000;
 /** The list under `name` in one JSON answer; throws a `WireFailure` for any other answer. */
 async function askForList(
   name: string,
-  { asked, headers, json, signal }: Question,
+  { context, headers, json, signal }: Question,
 ): Promise<readonly unknown[]> {
-  const response = await postJson({ asked, headers, signal, connectMs: CONNECT_MS }, json);
+  const response = await postJson({ context, headers, signal, connectMs: CONNECT_MS }, json);
   const text = await wholeText(response);
   if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
   const value = parsedJson(text);
   if (value === undefined)
-    throw /^\s*</.test(text) ? notModelServer(asked, "it answers with a web page") : notA("JSON", text);
+    throw /^\s*</.test(text) ? notModelServer(context, "it answers with a web page") : notA("JSON", text);
   const refusal = refusalIn(value, 200);
-  if (refusal !== undefined) throw failureOf(refusal, asked);
+  if (refusal !== undefined) throw failureOf(refusal, context);
   const list = asFields(value)?.[name];
   if (!Array.isArray(list)) throw notA("a list of vectors", text);
   return asList(list);
@@ -213,7 +213,7 @@ export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<E
     const client = await ollamaClient(baseUrl, async (url, json = "") => {
       const context = { url, model, key: "", keyName: "", tools: false };
       return jsonResponse({
-        embeddings: await askForList("embeddings", { asked: context, headers: {}, json, signal }),
+        embeddings: await askForList("embeddings", { context, headers: {}, json, signal }),
       });
     });
     return (await client.embed({ model, input: [...input], truncate: true })).embeddings;
@@ -231,11 +231,12 @@ export function openAiEmbedder(
   limits: Partial<EmbedLimits> = {},
 ): Embedder {
   const url = `${baseUrl.replace(/\/+$/, "")}/embeddings`;
-  const asked = { url, model, key: key.trim(), keyName: "OPENAI_API_KEY", tools: false };
-  const headers: Record<string, string> = asked.key === "" ? {} : { authorization: `Bearer ${asked.key}` };
+  const context = { url, model, key: key.trim(), keyName: "OPENAI_API_KEY", tools: false };
+  const headers: Record<string, string> =
+    context.key === "" ? {} : { authorization: `Bearer ${context.key}` };
   return new BatchEmbedder(async (input, signal) => {
     const json = JSON.stringify({ model, input, encoding_format: "float" });
-    const rows = await askForList("data", { asked, headers, json, signal });
+    const rows = await askForList("data", { context, headers, json, signal });
     return rows
       .map((row, place) => ({ place: asCount(asFields(row)?.["index"]) ?? place, row: asFields(row) }))
       .toSorted((a, b) => a.place - b.place)

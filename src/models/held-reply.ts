@@ -84,17 +84,17 @@ function callSchemas(
 ): readonly JsonSchema[] {
   const properties = args["properties"];
   if (!isFields(properties) || !("path" in properties)) return [callOf(name, args)];
-  const held = (over: Schema): Schema => ({ ...args, properties: { ...properties, ...over } });
-  if (name === WRITES && writes !== undefined) return [callOf(name, held({ path: oneOf([writes]) }))];
+  const argsWith = (over: Schema): Schema => ({ ...args, properties: { ...properties, ...over } });
+  if (name === WRITES && writes !== undefined) return [callOf(name, argsWith({ path: oneOf([writes]) }))];
   if ((name !== READS && name !== EDITS) || !isChoice(paths)) return [callOf(name, args)];
   const unshown = paths.filter((path) => shown[path] === undefined);
   const rest = (of: readonly string[]): readonly JsonSchema[] =>
-    of.length === 0 ? [] : [callOf(name, held({ path: oneOf(of) }))];
+    of.length === 0 ? [] : [callOf(name, argsWith({ path: oneOf(of) }))];
   if (name === READS) return rest(unshown);
   const byLines = paths.flatMap((path) => {
     const lines = shown[path] ?? [];
     if (!("old" in properties) || !isChoice(lines)) return [];
-    return [{ path, schema: callOf(name, held({ path: oneOf([path]), old: oneOf(lines) })) }];
+    return [{ path, schema: callOf(name, argsWith({ path: oneOf([path]), old: oneOf(lines) })) }];
   });
   const others = paths.filter((path) => !byLines.some((each) => each.path === path));
   return [...byLines.map(({ schema }) => schema), ...rest(others)];

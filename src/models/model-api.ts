@@ -33,7 +33,7 @@ export interface WireRequest extends ModelRequest {
   /** False if the server or the model refuses tools: they are not sent but written into the prompt. */
   readonly nativeTools: boolean;
   /** The schema for the reply; the tools are sent as usual. */
-  readonly held?: JsonSchema;
+  readonly replySchema?: JsonSchema;
   /**
    * Longest wait for a connection, which only the adapter can see; the failure is a passing `timeout`. The caller
    * limits the wait for the first event and between events through `signal`.
@@ -139,11 +139,11 @@ export const asFailure = (thrown: unknown): WireFailure =>
 
 export function modelFailure(failure: WireFailure, clean: (text: string) => string): ModelFailure {
   const { kind, retryAfterMs } = failure;
-  const asked =
+  const wish =
     retryAfterMs !== null && retryAfterMs > 0
       ? ` (the server asks to wait ${formatDuration(retryAfterMs)})`
       : "";
-  const reason = `${inShort(failure.message.trim() || kind, clean)}${asked}`;
+  const reason = `${inShort(failure.message.trim() || kind, clean)}${wish}`;
   return { kind, reason, remedy: clean(failure.remedy || REMEDIES[kind]) };
 }
 

@@ -103,7 +103,7 @@ interface ProbeRequest {
   /** Writes tools into the prompt. */
   readonly written: Provider;
   /** Like `written`, but with each reply held to a schema; left out if the API cannot do that. */
-  readonly held?: Provider;
+  readonly withSchema?: Provider;
   readonly signal: AbortSignal;
   readonly onCheck: (name: string, passed: boolean) => void;
   /** The server is asked again after this time. */
@@ -194,9 +194,11 @@ class Probe {
   }
 
   async #run(form: CallForm, check: Check, name: string | null): Promise<ModelFailure | undefined> {
-    const provider = { native: this.#request.native, text: this.#request.written, held: this.#request.held }[
-      form
-    ];
+    const provider = {
+      native: this.#request.native,
+      text: this.#request.written,
+      held: this.#request.withSchema,
+    }[form];
     if (provider === undefined) return undefined;
     const { valid, asked, failure } = await runCheck(provider, this.#request, check, form);
     if (failure !== undefined && !MODEL_FAILURES.has(failure.kind)) return failure;

@@ -297,14 +297,14 @@ export function reportedIn(entry: unknown): Reported {
 }
 
 function contextOf(data: ModelEntry): number | null {
-  const told =
+  const reported =
     data.max_model_len ??
     data.loaded_context_length ??
     data.top_provider?.context_length ??
     data.context_length ??
     data.context_window ??
     data.meta?.n_ctx;
-  if (typeof told === "number") return told;
+  if (typeof reported === "number") return reported;
   // LM Studio loads a model on demand with a far smaller window than the model allows.
   return data.state === null || data.state === undefined ? (data.max_context_length ?? null) : null;
 }

@@ -64,9 +64,9 @@ interface KeyPlaces {
 /** The API key of one provider: from the environment, else from the file; undefined if neither has it. */
 export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string | undefined {
   const { variable } = PROVIDER_SERVERS[name];
-  const given = env[variable]?.trim();
-  if (given === undefined || given === "") return keysIn(file)[name];
-  if (key.safeParse(given).success) return given;
+  const value = env[variable]?.trim();
+  if (value === undefined || value === "") return keysIn(file)[name];
+  if (key.safeParse(value).success) return value;
   const remedy = `Copy it again from your account's page: export ${variable}=…`;
   throw new HarnessError(EXIT.usage, `${variable} has characters that no key has`, remedy);
 }

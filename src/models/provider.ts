@@ -9,7 +9,7 @@ import type {
 import {
   type BackPressure,
   delayAfter,
-  heldBack,
+  backPressureMs,
   NO_PRESSURE,
   RETRIES,
   type RetryRules,
@@ -94,10 +94,10 @@ async function* stream(
   signal: AbortSignal,
 ): AsyncGenerator<ProviderEvent> {
   for (;;) {
-    for (let held = exchange.waitForOthers(); held !== null; held = exchange.waitForOthers()) {
+    for (let waiting = exchange.waitForOthers(); waiting !== null; waiting = exchange.waitForOthers()) {
       if (signal.aborted) break;
-      yield held;
-      await wait(held.ms, signal);
+      yield waiting;
+      await wait(waiting.ms, signal);
     }
     if (signal.aborted) return void (yield exchange.cancelled());
     const attempt = exchange.begin();
@@ -193,7 +193,7 @@ class Exchange {
   /** The wait that results from the server telling another run to wait; null if there is none. */
   waitForOthers(): Waiting | null {
     const { pressure, rules, random } = this.#setup;
-    const ms = heldBack(pressure, rules.longestMs - this.#waitedForOthers, random);
+    const ms = backPressureMs(pressure, rules.longestMs - this.#waitedForOthers, random);
     this.#waitedForOthers += ms;
     return ms === 0 ? null : this.#again("the server has asked other runs to wait", ms);
   }
@@ -206,8 +206,8 @@ class Exchange {
     const think =
       this.#held && this.#known.thinking === true && wire.holds === "at_once" ? false : this.#think;
     this.#sent = think === undefined ? formed : { ...formed, think };
-    const held = this.#held ? { held: heldSchema(this.#request) } : {};
-    const sent = { ...this.#sent, ...held, nativeTools: this.#native, connectMs: limits.connectMs };
+    const schema = this.#held ? { replySchema: heldSchema(this.#request) } : {};
+    const sent = { ...this.#sent, ...schema, nativeTools: this.#native, connectMs: limits.connectMs };
     const watch = { limits, clock, signal: this.#signal };
     const reading = written(this.#request);
     const isSmall = this.#request.maxTokens !== undefined;

@@ -160,12 +160,12 @@ export class Reply {
     const args = this.#bounded(part.args ?? "");
     if (this.#circles?.push(args) === true) this.#endRepetition();
     const { id, name: called, ...rest } = part;
-    const given = {
+    const fields = {
       ...rest,
       ...(id === undefined ? {} : { id: this.#bounded(id) }),
       ...(called === undefined ? {} : { name: this.#bounded(called) }),
     };
-    const { place, name } = this.#native.take({ ...given, args });
+    const { place, name } = this.#native.take({ ...fields, args });
     this.shown = true;
     return { type: "call", index: place, name, text: args };
   }
@@ -252,13 +252,13 @@ export class NativeCalls {
   end(tools: OfferedTools): ReadCalls {
     const calls: TextCall[] = [];
     const malformed: MalformedCall[] = [];
-    for (const { id, name: given, args } of this.#made) {
-      const name = tools.resolve(given);
+    for (const { id, name: written, args } of this.#made) {
+      const name = tools.resolve(written);
       if (name === undefined) {
         const read = readArguments(args);
         const meant = "wrong" in read ? {} : { args: read.args };
-        const [reason, nearest] = [tools.unknown(given), tools.nearest(given)];
-        malformed.push({ id, name: shown(given), reason, missed: "not_offered", nearest, ...meant });
+        const [reason, nearest] = [tools.unknown(written), tools.nearest(written)];
+        malformed.push({ id, name: shown(written), reason, missed: "not_offered", nearest, ...meant });
         continue;
       }
       const read = readArguments(args);
@@ -360,8 +360,8 @@ export class CallIds {
       if (message.role === "assistant") for (const { id } of message.calls) this.#taken.add(id);
   }
 
-  next(given = ""): string {
-    let id = given;
+  next(preferred = ""): string {
+    let id = preferred;
     while (id === "" || this.#taken.has(id)) id = this.#fresh();
     this.#taken.add(id);
     return id;

@@ -189,16 +189,16 @@ interface HostUse {
 /** One grant for each host and set of methods, with the ports where these methods were seen. */
 function grantsByHost(
   connections: readonly RecordedConnection[],
-  given: readonly UserGrant[],
+  grants: readonly UserGrant[],
 ): readonly string[] {
-  const names = namesFor(new Set(connections.map(({ host }) => host)), given);
+  const names = namesFor(new Set(connections.map(({ host }) => host)), grants);
   const seen = new Map<string, HostUse>();
   for (const connection of connections) {
     const { port, method } = connection;
     const host = names.get(connection.host) ?? connection.host;
     const key = `${host} ${port}`;
     const before = seen.get(key);
-    const own = given.some((grant) => grant.private && covers(grant, connection));
+    const own = grants.some((grant) => grant.private && covers(grant, connection));
     const others = before === undefined ? new Set<string>() : before.methods;
     const methods = method === null || others === null ? null : new Set([...others, method]);
     seen.set(key, { host, port, own: own || before?.own === true, methods });
@@ -231,10 +231,10 @@ function methodsOf(seen: ReadonlySet<string> | null): readonly string[] | null {
  * Hosts keep their own names; several that differ only in what belongs to one run get the pattern that the user
  * granted.
  */
-function namesFor(hosts: ReadonlySet<string>, given: readonly UserGrant[]): ReadonlyMap<string, string> {
+function namesFor(hosts: ReadonlySet<string>, grants: readonly UserGrant[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const alike of Map.groupBy(hosts, (host) => shapeOf(host).key).values()) {
-    const pattern = given.find(
+    const pattern = grants.find(
       (grant) => grant.host.startsWith("*.") && alike.every((host) => coversHost(grant, host)),
     );
     if (alike.length > 1 && pattern !== undefined) for (const host of alike) names.set(host, pattern.host);

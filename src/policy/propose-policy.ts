@@ -122,9 +122,9 @@ class ProposalMaker {
     return { programs: Object.fromEntries(this.#programs), writes: Object.fromEntries(this.#writes) };
   }
 
-  take(given: RecordedCommand): void {
-    const command = { ...given, mode: strictMode(given.mode) };
-    this.#countEffects(command, given.mode === "danger-full-access");
+  take(recorded: RecordedCommand): void {
+    const command = { ...recorded, mode: strictMode(recorded.mode) };
+    this.#countEffects(command, recorded.mode === "danger-full-access");
     const key = JSON.stringify([command.text, command.folder, command.mode]);
     if (this.#seen.has(key)) return;
     this.#seen.set(key, command);

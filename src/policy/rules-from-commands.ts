@@ -152,7 +152,7 @@ function redirectDraft(effect: Effect, places: PolicyPlaces): Draft | undefined 
 
 function commandDraft(
   { words }: Called,
-  asked: readonly Effect[],
+  effects: readonly Effect[],
   { text, places }: { readonly text: string; readonly places: PolicyPlaces },
 ): Draft | string {
   const vague = words.find(({ kind }) => kind !== "literal");
@@ -160,7 +160,7 @@ function commandDraft(
     return `the value of ${text.slice(...vague.span)} is known only at run time: write it out`;
   const prefix = words.map(({ value }) => value);
   const rule = { prefix, exact: true } as const;
-  const paths = asked.flatMap((effect) => (isInline(effect) ? [] : (pathOf(effect) ?? [])));
+  const paths = effects.flatMap((effect) => (isInline(effect) ? [] : (pathOf(effect) ?? [])));
   const named = [true, false].map((relative) => pathTexts(paths, { ...places, relative }));
   const withPaths = named.filter((path) => path.length > 0).map((path) => ({ ...rule, path }));
   return { rules: [rule, ...withPaths], example: shellText(prefix) };
@@ -256,8 +256,8 @@ function byPaths(members: Members, around: Around): RuleForm | undefined {
     const { text } = merged(members.flatMap(pathsOf), asGlob);
     return withExamples({ ...first, path: text }, members);
   }
-  const asked = members.map((form) => askedEffects(form, around));
-  const all = asked.flat();
+  const effectsOf = members.map((form) => askedEffects(form, around));
+  const all = effectsOf.flat();
   const paths = all.flatMap((effect) => pathOf(effect) ?? []);
   if (all.some(({ kind }) => !OF_PATHS.has(kind)) || paths.length < all.length) return undefined;
   const written = pathTexts(paths, { ...around, relative: true });
@@ -286,8 +286,8 @@ function byArgument(members: Members, around: Around): RuleForm | undefined {
   const [first] = members;
   const prefix = fixedWords(members);
   if (prefix.length < 2 || prefix[1]?.startsWith("-") === true || first.path !== undefined) return undefined;
-  const asked = members.flatMap((form) => askedEffects(form, around));
-  if (!asked.every((effect) => effect.kind === "code" && OWN_CODE.has(effect.from))) return undefined;
+  const effects = members.flatMap((form) => askedEffects(form, around));
+  if (!effects.every((effect) => effect.kind === "code" && OWN_CODE.has(effect.from))) return undefined;
   const words = wordsOf(first).map((_, at) => members.map((form) => wordsOf(form)[at] ?? ""));
   const [varying] = words.flatMap((texts) => {
     const { text, differs } = merged(texts, () => "*");

@@ -139,7 +139,7 @@ type Clean = (text: string) => string;
  */
 export class RunJson {
   readonly #clean: Clean;
-  #held: Streamed | undefined;
+  #pending: Streamed | undefined;
 
   constructor(clean: Clean) {
     this.#clean = clean;
@@ -147,24 +147,24 @@ export class RunJson {
 
   /** Returns complete lines with their line ends: often none for a piece of text, sometimes two. */
   take(event: AgentEvent): string {
-    const held = this.#held;
-    this.#held = undefined;
-    if (!isStreamed(event)) return this.#line(held) + this.#line(event);
-    if (held === undefined || !continues(held, event)) {
-      this.#held = event;
-      return this.#line(held);
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (!isStreamed(event)) return this.#line(pending) + this.#line(event);
+    if (pending === undefined || !continues(pending, event)) {
+      this.#pending = event;
+      return this.#line(pending);
     }
-    const text = held.text + event.text;
+    const text = pending.text + event.text;
     const cut = ready(text);
-    if (cut < text.length) this.#held = { ...event, text: text.slice(cut) };
-    return cut === 0 ? "" : this.#line({ ...held, text: text.slice(0, cut) });
+    if (cut < text.length) this.#pending = { ...event, text: text.slice(cut) };
+    return cut === 0 ? "" : this.#line({ ...pending, text: text.slice(0, cut) });
   }
 
   /** Returns the text still held back, when the last event was not the end of the run. */
   end(): string {
-    const held = this.#held;
-    this.#held = undefined;
-    return this.#line(held);
+    const pending = this.#pending;
+    this.#pending = undefined;
+    return this.#line(pending);
   }
 
   #line(event: AgentEvent | undefined): string {
@@ -179,8 +179,8 @@ type Streamed = Extract<AgentEvent, { readonly type: "text" | "thinking" }>;
 const isStreamed = (event: AgentEvent): event is Streamed =>
   event.type === "text" || event.type === "thinking";
 
-const continues = (held: Streamed, event: Streamed): boolean =>
-  held.type === event.type && held.run === event.run && held.agent === event.agent;
+const continues = (pending: Streamed, event: Streamed): boolean =>
+  pending.type === event.type && pending.run === event.run && pending.agent === event.agent;
 
 /** A longer line is passed on word by word, and a longer word as it arrives. */
 const LONG_LINE = 400;

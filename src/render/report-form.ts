@@ -257,8 +257,8 @@ export function besideWords(end: RunEnd): {
 } {
   const { quarantined, quarantined_total, commits, commits_total, staged, handoff, recorded } = end;
   const moved = quarantined.map(({ from, to }) => (to === null ? `${from}: removed` : `${from} -> ${to}`));
-  const made = commits.map(({ hash, subject, files, protected: held }) => {
-    const holds = held.length === 0 ? "" : `; the host obeys ${held.join(", ")}`;
+  const made = commits.map(({ hash, subject, files, protected: obeyed }) => {
+    const holds = obeyed.length === 0 ? "" : `; the host obeys ${obeyed.join(", ")}`;
     return `${hash.slice(0, 12)} (${counted(files, "file")}): ${subject}${holds}`;
   });
   return {

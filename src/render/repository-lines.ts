@@ -46,7 +46,7 @@ export function trustText(
     ...(damage === null ? [] : [styleText("yellow", visibleWhole(damage), { stream })]),
     ...(items.length === 0 ? [`there is nothing to trust in ${visibleWhole(project ?? "this folder")}`] : []),
     ...gone.map((kind) => `${kind}: trusted, but no longer there`),
-    ...look_alikes.map((said) => styleText("yellow", visibleWhole(said), { stream })),
+    ...look_alikes.map((text) => styleText("yellow", visibleWhole(text), { stream })),
   ].map((line) => `${line}\n`);
   const hint = items.some(({ waits }) => waits)
     ? `${styleText("bold", "next:", { stream })} harness trust, or without a terminal: harness trust --yes ${hash}\n`

@@ -27,9 +27,9 @@ export function bucketAccess(env: Env): BucketAccess {
     inLoop
       ? `put ${name}=${value} into the Secret that kubernetes.model_secret names`
       : `export ${name}=${value}`;
-  const said = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
+  const variable = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
   const needed = (name: string): string => {
-    const value = said(name);
+    const value = variable(name);
     if (value === undefined)
       throw refused(
         `${name} is not set, but a bucket requires it`,
@@ -44,18 +44,18 @@ export function bucketAccess(env: Env): BucketAccess {
       `set it again, without anything around it: ${toSet(name, "…")}`,
     );
   };
-  const token = said("AWS_SESSION_TOKEN");
+  const token = variable("AWS_SESSION_TOKEN");
   const [id, secret] = [CREDENTIAL_VARIABLES[0], CREDENTIAL_VARIABLES[1]];
   const credentials: Credentials = {
     accessKeyId: credential(id, needed(id)),
     secretAccessKey: credential(secret, needed(secret)),
     sessionToken: token === undefined ? undefined : credential("AWS_SESSION_TOKEN", token),
   };
-  const address = said("AWS_ENDPOINT_URL_S3") ?? said("AWS_ENDPOINT_URL");
+  const address = variable("AWS_ENDPOINT_URL_S3") ?? variable("AWS_ENDPOINT_URL");
   const endpoint = address === undefined ? null : endpointIn(address, toSet);
   const region =
-    said("AWS_REGION") ??
-    said("AWS_DEFAULT_REGION") ??
+    variable("AWS_REGION") ??
+    variable("AWS_DEFAULT_REGION") ??
     (endpoint === null ? needed("AWS_REGION") : "us-east-1");
   if (!/^[a-z0-9-]{1,40}$/.test(region))
     throw refused(`AWS_REGION is not a region: ${visibleLine(region)}`, toSet("AWS_REGION", "eu-central-1"));

@@ -62,26 +62,26 @@ function shownMessage(text: string, { credentials }: BucketAccess): string {
 }
 
 /** For no connection, a broken one, or no answer in time. */
-export function unreachable(thrown: unknown, asked: BucketRequest): BucketTrouble {
+export function unreachable(thrown: unknown, request: BucketRequest): BucketTrouble {
   const inner = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown;
   const code = errorCode(inner) ?? "";
-  const where = serverOf(asked.access);
+  const where = serverOf(request.access);
   const why = visibleLine(reasonOf(thrown));
   // For these errors the library's message is a line of its source.
   if (/^ERR_SSL|^EPROTO$/.test(code))
     return new BucketTrouble(
-      `cannot ${asked.what}: ${where} does not speak TLS (${code})`,
+      `cannot ${request.what}: ${where} does not speak TLS (${code})`,
       "check the port in AWS_ENDPOINT_URL; http:// in AWS_ENDPOINT_URL connects without TLS",
       { cause: thrown },
     );
   if (/CERT|SIGNATURE|^ERR_TLS/.test(code))
     return new BucketTrouble(
-      `cannot ${asked.what}: ${where} is not trusted (${why})`,
+      `cannot ${request.what}: ${where} is not trusted (${why})`,
       "NODE_EXTRA_CA_CERTS=FILE names a certificate of your own; http:// in AWS_ENDPOINT_URL connects without TLS",
       { cause: thrown },
     );
   return new BucketTrouble(
-    `cannot ${asked.what}: ${where} does not answer (${why})`,
+    `cannot ${request.what}: ${where} does not answer (${why})`,
     "check AWS_ENDPOINT_URL, AWS_REGION and the network, then try again",
     { passing: true, cause: thrown },
   );
@@ -104,21 +104,21 @@ const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 500, 502, 504
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(["RequestTimeout", "InternalError", "OperationAborted"]);
 
 /** The trouble behind an answer that is not a success. */
-export function refusalOf(said: BucketRefusal, asked: BucketRequest): BucketTrouble {
-  const { status, code, retryAfterMs } = said;
-  const { access, what } = asked;
-  const words = shownMessage([code, said.message].filter((each) => each !== "").join(": "), access);
+export function refusalOf(refusal: BucketRefusal, request: BucketRequest): BucketTrouble {
+  const { status, code, retryAfterMs } = refusal;
+  const { access, what } = request;
+  const words = shownMessage([code, refusal.message].filter((each) => each !== "").join(": "), access);
   const cannot = `cannot ${what}`;
-  const told = words === "" ? `it answers with ${status}` : words;
+  const message = words === "" ? `it answers with ${status}` : words;
   if (isBusy(status) || code === "SlowDown")
     return new BucketTrouble(
-      `${cannot}: ${serverOf(access)} is too busy (${told})`,
+      `${cannot}: ${serverOf(access)} is too busy (${message})`,
       "wait for a while, then try again",
       { passing: true, busy: true, retryAfterMs },
     );
   if (TRANSIENT_STATUSES.has(status) || TRANSIENT_CODES.has(code))
     return new BucketTrouble(
-      `${cannot}: ${serverOf(access)} reports an internal error (${told})`,
+      `${cannot}: ${serverOf(access)} reports an internal error (${message})`,
       "try again",
       {
         passing: true,
@@ -126,12 +126,12 @@ export function refusalOf(said: BucketRefusal, asked: BucketRequest): BucketTrou
       },
     );
   return (
-    elsewhere(said, asked) ??
-    notThere(said, asked) ??
-    contentRefused(said, asked, told) ??
-    notAllowed(said, asked, told) ??
+    elsewhere(refusal, request) ??
+    notThere(refusal, request) ??
+    contentRefused(refusal, request, message) ??
+    notAllowed(refusal, request, message) ??
     new BucketTrouble(
-      `${cannot}: ${serverOf(access)} refuses the request (${told})`,
+      `${cannot}: ${serverOf(access)} refuses the request (${message})`,
       // A server that wants TLS says so in words of its own.
       words === "" && access.endpoint?.protocol === "http:"
         ? "check that AWS_ENDPOINT_URL is the address of an S3 server, and whether it has to begin with https://"
@@ -189,16 +189,16 @@ function notThere(
 function contentRefused(
   { status, code }: BucketRefusal,
   { access, what }: BucketRequest,
-  told: string,
+  message: string,
 ): BucketTrouble | undefined {
   if (/(?:ObjectName|KeyTooLong(?:Error)?|InvalidURI|ParentIsObject)$/.test(code))
     return new BucketTrouble(
-      `cannot ${what}: ${serverOf(access)} does not accept this key (${told})`,
+      `cannot ${what}: ${serverOf(access)} does not accept this key (${message})`,
       "give the object another key; some servers accept no key with two slashes in a row, or with a part of more than 255 bytes",
     );
   if (status === 507 || /(?:StorageFull|QuotaExceeded)$/.test(code))
     return new BucketTrouble(
-      `cannot ${what}: ${serverOf(access)} has no room for it (${told})`,
+      `cannot ${what}: ${serverOf(access)} has no room for it (${message})`,
       "free some space there, or ask its administrator to raise the limit",
     );
   return undefined;
@@ -207,7 +207,7 @@ function contentRefused(
 function notAllowed(
   { status, code, date }: BucketRefusal,
   { access, what, bucket, right }: BucketRequest,
-  told: string,
+  message: string,
 ): BucketTrouble | undefined {
   const { toSet } = access;
   const cannot = `cannot ${what}`;
@@ -239,7 +239,7 @@ function notAllowed(
     default:
       if (status !== 401 && status !== 403) return undefined;
       return new BucketTrouble(
-        `${cannot}: ${serverOf(access)} does not allow it (${told})`,
+        `${cannot}: ${serverOf(access)} does not allow it (${message})`,
         `allow the user of that key ${right} on ${bucket}${right === "s3:GetObject" ? "; without s3:ListBucket, an object that does not exist gets the same answer" : ""}`,
       );
   }

@@ -3,7 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Parser } from "htmlparser2";
 import { badKey, bucketAddress } from "../core/addresses.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { askedToWait, delayAfter, momentOf, RETRIES, type RetryRules, SPREAD } from "../core/server-wait.ts";
+import {
+  parseRetryAfter,
+  delayAfter,
+  momentOf,
+  RETRIES,
+  type RetryRules,
+  SPREAD,
+} from "../core/server-wait.ts";
 import { visibleLine } from "../core/visible.ts";
 import { type BucketAccess, signedHeaders, uriEncoded } from "./bucket-access.ts";
 import {
@@ -76,18 +83,18 @@ export class Bucket {
 
   /** Resolves when the whole object is there, replacing an earlier one. */
   async put(key: string, payload: Uint8Array, signal: AbortSignal): Promise<void> {
-    const asked = this.#asked(`write ${this.#shown(key)}`, "s3:PutObject");
-    await this.#ask({ method: "PUT", key, payload, max: MAX_ERROR_BYTES, ms: OBJECT_MS }, asked, signal);
+    const request = this.#requestOf(`write ${this.#shown(key)}`, "s3:PutObject");
+    await this.#ask({ method: "PUT", key, payload, max: MAX_ERROR_BYTES, ms: OBJECT_MS }, request, signal);
   }
 
   async get(key: string, max: number, signal: AbortSignal): Promise<Buffer> {
-    const asked = this.#asked(`read ${this.#shown(key)}`, "s3:GetObject");
-    return this.#ask({ method: "GET", key, max, ms: OBJECT_MS }, asked, signal);
+    const request = this.#requestOf(`read ${this.#shown(key)}`, "s3:GetObject");
+    return this.#ask({ method: "GET", key, max, ms: OBJECT_MS }, request, signal);
   }
 
   /** All objects whose keys begin with the prefix, in the server's order, with one page in memory at a time. */
   async *list(prefix: string, signal: AbortSignal): AsyncGenerator<StoredObject> {
-    const asked = this.#asked(`list ${this.#shown(prefix)}`, "s3:ListBucket");
+    const request = this.#requestOf(`list ${this.#shown(prefix)}`, "s3:ListBucket");
     for (let from: string | undefined, pages = 1; ; pages += 1) {
       const query = {
         "list-type": "2",
@@ -96,10 +103,10 @@ export class Bucket {
         ...(from === undefined ? {} : { "continuation-token": from }),
       };
       const question = { method: "GET", key: "", query, max: MAX_LIST_BYTES, ms: ANSWER_MS } as const;
-      const page = listPageIn((await this.#ask(question, asked, signal)).toString("utf8"));
+      const page = listPageIn((await this.#ask(question, request, signal)).toString("utf8"));
       if (page === undefined || (page.next !== undefined && pages === MOST_PAGES))
         throw new BucketTrouble(
-          `cannot ${asked.what}: the answer is not an S3 listing`,
+          `cannot ${request.what}: the answer is not an S3 listing`,
           "check that AWS_ENDPOINT_URL is the address of an S3 server",
         );
       // Drops objects that were not asked for.
@@ -116,18 +123,18 @@ export class Bucket {
 
   readonly #shown = (key: string): string => visibleLine(bucketAddress(this.name, key));
 
-  readonly #asked = (what: string, right: BucketRequest["right"]): BucketRequest => ({
+  readonly #requestOf = (what: string, right: BucketRequest["right"]): BucketRequest => ({
     access: this.#access,
     bucket: this.name,
     what,
     right,
   });
 
-  async #ask(question: Question, asked: BucketRequest, signal: AbortSignal): Promise<Buffer> {
+  async #ask(question: Question, request: BucketRequest, signal: AbortSignal): Promise<Buffer> {
     for (let failures = 1; ; failures += 1) {
       signal.throwIfAborted();
       try {
-        return await this.#once(question, asked, signal);
+        return await this.#once(question, request, signal);
       } catch (thrown) {
         if (!(thrown instanceof BucketTrouble)) throw thrown;
         if (thrown.skewed && !this.#byItsClock && this.#ahead !== 0) {
@@ -143,7 +150,7 @@ export class Bucket {
 
   async #once(
     { method, key, query = {}, payload = NOTHING, max, ms }: Question,
-    asked: BucketRequest,
+    request: BucketRequest,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { credentials, region } = this.#access;
@@ -162,14 +169,14 @@ export class Bucket {
         signal: bounded,
         ...(method === "PUT" ? { body: payload as Uint8Array<ArrayBuffer> } : {}),
       });
-      const told = momentOf(response.headers.get("date"));
-      if (told !== null) this.#ahead = told - this.#time.now().getTime();
-      if (response.status === 200) return await bytesOf(response, max, asked);
-      throw refusalOf(await refusalIn(response, own), asked);
+      const serverTime = momentOf(response.headers.get("date"));
+      if (serverTime !== null) this.#ahead = serverTime - this.#time.now().getTime();
+      if (response.status === 200) return await bytesOf(response, max, request);
+      throw refusalOf(await refusalIn(response, own), request);
     } catch (thrown) {
       if (thrown instanceof HarnessError) throw thrown;
       signal.throwIfAborted();
-      throw unreachable(bounded.aborted ? new Error(`no answer in ${ms / 1000} s`) : thrown, asked);
+      throw unreachable(bounded.aborted ? new Error(`no answer in ${ms / 1000} s`) : thrown, request);
     }
   }
 
@@ -229,13 +236,13 @@ async function bytesWithin(
 async function refusalIn(response: Response, own: Date): Promise<BucketRefusal> {
   const { status, headers } = response;
   const { bytes } = await bytesWithin(response, MAX_ERROR_BYTES);
-  const told = errorIn(bytes.toString("utf8"));
+  const error = errorIn(bytes.toString("utf8"));
   return {
-    ...told,
+    ...error,
     status,
-    region: headers.get("x-amz-bucket-region") ?? told.region,
+    region: headers.get("x-amz-bucket-region") ?? error.region,
     date: headers.get("date") ?? "",
-    retryAfterMs: askedToWait(headers.get("retry-after"), own.getTime(), headers.get("date")),
+    retryAfterMs: parseRetryAfter(headers.get("retry-after"), own.getTime(), headers.get("date")),
   };
 }
 
@@ -296,8 +303,8 @@ function listPageIn(xml: string): ListPage | undefined {
   if (!("" in whole)) return undefined;
   const isEncoded = whole["EncodingType"] === "url";
   const objects: StoredObject[] = [];
-  for (const { Key: told, Size: size = "", LastModified: changed = "" } of found) {
-    const key = told === undefined || !isEncoded ? told : decoded(told);
+  for (const { Key: encoded, Size: size = "", LastModified: changed = "" } of found) {
+    const key = encoded === undefined || !isEncoded ? encoded : decoded(encoded);
     if (key === undefined) return undefined;
     objects.push({ key, bytes: Number(size), changed: Date.parse(changed) });
   }
@@ -316,10 +323,10 @@ function decoded(text: string): string | undefined {
 
 /** Empty texts if the answer is no error. */
 function errorIn(xml: string): ServerError {
-  const told: Record<string, string> = {};
+  const texts: Record<string, string> = {};
   eachElement(xml, (path, text) => {
-    told[path] ??= text;
+    texts[path] ??= text;
   });
-  const { "Error/Code": code = "", "Error/Message": message = "", "Error/Region": region = "" } = told;
+  const { "Error/Code": code = "", "Error/Message": message = "", "Error/Region": region = "" } = texts;
   return { code, message, region };
 }

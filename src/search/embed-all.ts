@@ -223,8 +223,8 @@ class VectorRequests {
   async *vectorsOf(texts: readonly string[]): AsyncGenerator<ModelAnswer> {
     let vectors: readonly Float32Array[];
     try {
-      const given = await vectorsFrom(this.#model, texts, this.#signal);
-      vectors = checkedVectors(given, texts.length, this.#dimension);
+      const answer = await vectorsFrom(this.#model, texts, this.#signal);
+      vectors = checkedVectors(answer, texts.length, this.#dimension);
     } catch (thrown) {
       yield* this.#narrowed(texts, thrown);
       return;

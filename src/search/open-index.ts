@@ -68,27 +68,27 @@ export class OpenedIndex implements AsyncDisposable {
   readonly #means: IndexOptions;
   readonly #writer: Disposable | null;
 
-  private constructor(given: {
+  private constructor(parts: {
     readonly place: IndexPlace;
     readonly catalog: Catalog;
     readonly store: SearchStore;
     readonly means: IndexOptions;
     readonly writer: Disposable | null;
   }) {
-    this.place = given.place;
-    this.catalog = given.catalog;
-    this.store = given.store;
-    this.#means = given.means;
-    this.#writer = given.writer;
+    this.place = parts.place;
+    this.catalog = parts.catalog;
+    this.store = parts.store;
+    this.#means = parts.means;
+    this.#writer = parts.writer;
   }
 
   /** Opens an index for updates; waits `patienceMs` for another writer. */
   static async write(means: IndexOptions, place: IndexPlace, opening: Writing): Promise<OpenedIndex> {
     await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
-    const told = (aside: string): void =>
+    const warnDamaged = (aside: string): void =>
       means.warn(`a damaged index was set aside as ${aside} and is being rebuilt`);
-    const catalog = stack.use(Catalog.open(place.folder, told));
+    const catalog = stack.use(Catalog.open(place.folder, warnDamaged));
     const before = catalog.facts();
     const { vectors = vectorsOf(before), only = false, signal } = opening;
     const store = stack.use(await openedStore(means, place, { before, vectors, only, signal }));

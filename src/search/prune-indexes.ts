@@ -101,8 +101,8 @@ function removeLayers(place: IndexPlace): number {
   let count = 0;
   for (const name of namesIn(layersOf(place))) {
     const folder = path.join(layersOf(place), name);
-    using held = tryHoldLayer(folder);
-    if (held === undefined) continue;
+    using lock = tryHoldLayer(folder);
+    if (lock === undefined) continue;
     rmSync(folder, { recursive: true, force: true });
     count += 1;
   }

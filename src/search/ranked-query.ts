@@ -30,7 +30,7 @@ const NONE: ReadonlySet<string> = new Set();
  * Roles that a query names: as the thing it looks for, or among other words. Neither pattern can match without one of
  * the texts in the second column, and compiling the patterns takes longer than all other work on a query.
  */
-const ASKS: readonly (readonly [Role, says: readonly string[], asked: RegExp, mentioned: RegExp])[] = [
+const ASKS: readonly (readonly [Role, says: readonly string[], pattern: RegExp, mentioned: RegExp])[] = [
   [
     "test",
     ["test", "spec", "fixture", "mock"],
@@ -94,9 +94,9 @@ function priorOf(
   const named = /[./]/.test(path) ? roleOf(path) : "config";
   if (named !== "config") prior[named] = 1;
   const lower = text.toLowerCase();
-  for (const [name, says, asked, mentions] of ASKS) {
+  for (const [name, says, pattern, mentions] of ASKS) {
     if (!says.some((word) => lower.includes(word))) continue;
-    if (asked.test(asking)) {
+    if (pattern.test(asking)) {
       prior[name] = 1;
       prior.source = notAsked;
     } else if (mentions.test(text)) prior[name] = Math.max(prior[name], mentioned);

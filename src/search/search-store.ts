@@ -100,7 +100,7 @@ export interface ServerStore extends Omit<SearchStore, "candidates"> {
 
 /**
  * Holds the chunks of one index. Once `put`, `remove` or `embed` resolves, its changes survive a kill. An interrupted
- * call is applied to each file completely or not at all: `held` never names a file that lacks a chunk. A failure
+ * call is applied to each file completely or not at all: `fileHashes` never names a file that lacks a chunk. A failure
  * rejects with a HarnessError that says cause and next step.
  */
 export interface SearchStore extends AsyncDisposable {
@@ -111,7 +111,7 @@ export interface SearchStore extends AsyncDisposable {
   /** Makes all resolved changes survive a power cut too. */
   flush(signal: AbortSignal): Promise<void>;
   /** Content hashes by path, for files that are held completely. */
-  held(signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
+  fileHashes(signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Chunks without a vector, in a stable order, so that paging continues while vectors are added. */
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]>;
   /** Adds vectors by chunk id; a vector for a missing chunk is dropped. */

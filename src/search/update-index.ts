@@ -393,9 +393,9 @@ async function reconciled(
   const files = catalog.files();
   const stored = [...files].filter(([, { chunks }]) => chunks > 0);
   if (catalog.facts().whole && (await store.fileCount(signal)) === stored.length) return files;
-  const held = await store.held(signal);
-  const lost = new Set(stored.filter(([path, { hash }]) => held.get(path) !== hash).map(([path]) => path));
-  const strays = [...held.keys()].filter((path) => (files.get(path)?.chunks ?? 0) === 0);
+  const hashes = await store.fileHashes(signal);
+  const lost = new Set(stored.filter(([path, { hash }]) => hashes.get(path) !== hash).map(([path]) => path));
+  const strays = [...hashes.keys()].filter((path) => (files.get(path)?.chunks ?? 0) === 0);
   if (strays.length > 0) {
     // After the removal the counts may match by chance, and the rest would never be compared again.
     catalog.begin(store.name);

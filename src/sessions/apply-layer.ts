@@ -280,20 +280,20 @@ export async function noteBase(
   upper: string | undefined,
 ): Promise<void> {
   const earlier = baseOf(store, session);
-  const held = upper === undefined ? undefined : namesIn(upper);
-  if (earlier !== undefined && held === undefined) return;
+  const names = upper === undefined ? undefined : namesIn(upper);
+  if (earlier !== undefined && names === undefined) return;
   const now = await store.look();
   store.remember();
   saveBase(
     store,
     session,
-    earlier === undefined || held === undefined ? now : combinedBase(earlier, now, held),
+    earlier === undefined || names === undefined ? now : combinedBase(earlier, now, names),
   );
 }
 
 /** A folder in the layer may hide what is below it, so everything in such a folder keeps its first known state. */
-function combinedBase(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
-  const isOld = (path: string): boolean => path === "" || held.has(path.split("/", 1)[0] ?? "");
+function combinedBase(earlier: Tree, now: Tree, names: ReadonlySet<string>): Tree {
+  const isOld = (path: string): boolean => path === "" || names.has(path.split("/", 1)[0] ?? "");
   return merged(
     filtered(earlier, isOld),
     filtered(now, (path) => !isOld(path)),

@@ -128,13 +128,13 @@ class Store implements SessionStore {
     return new StoredSession(id, own, this.#db, this.#clock);
   }
 
-  #idOf(given: string): string {
+  #idOf(typed: string): string {
     const found = this.#db.all(
       "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2",
-      given,
+      typed,
     ) as readonly { id: string }[];
     return onlyId(
-      given,
+      typed,
       found.map(({ id }) => id),
     );
   }
@@ -161,14 +161,14 @@ function inDigits(number: number, length: number): string {
 }
 
 /** The one id that a person meant, among those with this prefix. */
-export function onlyId(given: string, found: readonly string[]): string {
-  const exact = found.find((id) => id === given) ?? (found.length === 1 ? found[0] : undefined);
-  if (exact !== undefined && given !== "") return exact;
+export function onlyId(typed: string, found: readonly string[]): string {
+  const exact = found.find((id) => id === typed) ?? (found.length === 1 ? found[0] : undefined);
+  if (exact !== undefined && typed !== "") return exact;
   const why =
-    found.length === 0 || given === ""
+    found.length === 0 || typed === ""
       ? "no session has this id"
       : "several sessions have ids that begin with this";
-  throw new UnknownSession(EXIT.usage, `${JSON.stringify(given)}: ${why}`, "harness sessions list --all");
+  throw new UnknownSession(EXIT.usage, `${JSON.stringify(typed)}: ${why}`, "harness sessions list --all");
 }
 
 /** Ignores case, in any script. */
@@ -265,9 +265,9 @@ class StoredOutputs implements Outputs {
  */
 export function pageOf(text: string, offset: number, limit: number): OutputPage {
   const total = text.length;
-  const asked = clamp(offset, total);
-  const begin = splitsPair(text, asked) ? asked - 1 : asked;
-  const wanted = Math.max(begin, clamp(asked + Math.max(0, Math.trunc(limit) || 0), total));
+  const position = clamp(offset, total);
+  const begin = splitsPair(text, position) ? position - 1 : position;
+  const wanted = Math.max(begin, clamp(position + Math.max(0, Math.trunc(limit) || 0), total));
   const end = splitsPair(text, wanted) ? (wanted - 1 > begin ? wanted - 1 : wanted + 1) : wanted;
   const last = wanted === begin ? begin : end;
   return { text: text.slice(begin, last), offset: begin, end: last, total };

@@ -159,9 +159,9 @@ export class RunSpans {
     if (known !== undefined || name === ROOT) return known;
     const root = this.#agents.get(ROOT);
     if (root === undefined) return undefined;
-    const asked = event.type === "task" ? headOf(event.text) : "";
+    const taskHead = event.type === "task" ? headOf(event.text) : "";
     const waiting = [...this.#tasks];
-    const [key, own] = waiting.find(([, { prompt }]) => prompt.startsWith(asked)) ?? waiting[0] ?? [];
+    const [key, own] = waiting.find(([, { prompt }]) => prompt.startsWith(taskHead)) ?? waiting[0] ?? [];
     if (key !== undefined) this.#tasks.delete(key);
     const task = own?.span;
     const span = this.#open("invoke_agent subagent", task ?? root.span, at);

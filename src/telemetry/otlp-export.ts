@@ -173,8 +173,8 @@ export class OtlpExport implements AsyncDisposable {
   }
 
   #pause(retryAfter: string | undefined): void {
-    const asked = Number(retryAfter) * 1000;
-    this.#notBefore = this.#options.now() + (asked > 0 ? Math.min(asked, MAX_PAUSE_MS) : EVERY_MS);
+    const wantedMs = Number(retryAfter) * 1000;
+    this.#notBefore = this.#options.now() + (wantedMs > 0 ? Math.min(wantedMs, MAX_PAUSE_MS) : EVERY_MS);
   }
 
   #warn(text: string): void {
@@ -231,7 +231,7 @@ export interface SentSpan extends TraceSpan {
 }
 
 export function spansJson(spans: readonly SentSpan[], about: About): string {
-  const told = spans.map(({ trace, id, parent, name, kind, start, end, attributes, events, failed }) => ({
+  const rows = spans.map(({ trace, id, parent, name, kind, start, end, attributes, events, failed }) => ({
     traceId: trace,
     spanId: id,
     ...(parent === null ? {} : { parentSpanId: parent }),
@@ -247,7 +247,7 @@ export function spansJson(spans: readonly SentSpan[], about: About): string {
     })),
     status: failed ? { code: FAILED } : {},
   }));
-  const scopeSpans = [{ scope: scopeOf(about), spans: told }];
+  const scopeSpans = [{ scope: scopeOf(about), spans: rows }];
   return JSON.stringify({ resourceSpans: [{ resource: { attributes: keyed(about.resource) }, scopeSpans }] });
 }
 
@@ -314,9 +314,15 @@ export class Histograms {
     const { bounds } = INSTRUMENTS[metric];
     const points = this.#points.get(metric) ?? new Map<string, Point>();
     this.#points.set(metric, points);
-    const told = points.size >= MAX_POINTS && !points.has(keyOf(attributes)) ? OVERFLOW : attributes;
-    const key = keyOf(told);
-    const fresh = { attributes: told, counts: [...bounds, 0].map(() => 0), sum: 0, min: value, max: value };
+    const counted = points.size >= MAX_POINTS && !points.has(keyOf(attributes)) ? OVERFLOW : attributes;
+    const key = keyOf(counted);
+    const fresh = {
+      attributes: counted,
+      counts: [...bounds, 0].map(() => 0),
+      sum: 0,
+      min: value,
+      max: value,
+    };
     const point = points.get(key) ?? fresh;
     points.set(key, point);
     const at = bounds.findIndex((bound) => value <= bound);

@@ -89,9 +89,9 @@ function unusable(problems: string[], problem: string): undefined {
 }
 
 /** An address for one signal is used as it is; the signal's path is appended to the common one. */
-function urlFrom(given: string, below: string): string | undefined {
-  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) return undefined;
-  const url = new URL(given);
+function urlFrom(text: string, below: string): string | undefined {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
   if (below !== "") url.pathname = `${url.pathname.replace(/\/$/, "")}/${below}`;
   url.hash = "";
   return url.href;

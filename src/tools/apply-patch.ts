@@ -61,10 +61,10 @@ async function apply(
   if (signal.aborted) return { kind: "cancelled", cause: "user", text: NOTHING };
   const made = await commit(box, plan.steps);
   if (made.kind === "refused") {
-    const told = refusal(context, made.refused);
+    const result = refusal(context, made.refused);
     const stuck = made.stuck.map((path) => shown(context.workspace, path)).join(", ");
     const rest = stuck === "" ? NOTHING : `These files could not be put back: ${stuck}.`;
-    return { ...told, text: `${told.text}\n${rest}` };
+    return { ...result, text: `${result.text}\n${rest}` };
   }
   for (const { path, after } of plan.steps)
     if (after === undefined) context.seen.forget(path);
@@ -163,8 +163,8 @@ const CODES: readonly (readonly [RegExp, string])[] = [
 const WALLS: ReadonlySet<string> = new Set(["EROFS", "EBUSY", "EPERM"]);
 
 function refusalOf({ stderr, reason }: ExecResult, path: string): FileRefusal {
-  const said = Buffer.from(stderr.head).toString("utf8").trim();
-  const why = said === "" ? reason : said;
+  const message = Buffer.from(stderr.head).toString("utf8").trim();
+  const why = message === "" ? reason : message;
   const code = CODES.find(([words]) => words.test(why))?.[1] ?? why;
   return { kind: WALLS.has(code) ? "blocked" : "failed", cause: "filesystem", code, path, reason: why };
 }
@@ -182,13 +182,13 @@ function stepsReport(steps: readonly Step[], nameOf: (path: string) => string): 
   const moved = new Set(steps.map(({ from }) => from));
   const before = (step: Step): FileState | undefined =>
     steps.find(({ path }) => path === (step.from ?? step.path))?.before;
-  const told = steps
+  const changes = steps
     .filter(({ path, after }) => after !== undefined || !moved.has(path))
     .map((step) => stepReport(step, nameOf, before(step)));
-  const [only] = told;
-  if (told.length === 1 && only !== undefined) return boundedDiff([only.head, ...only.lines]);
-  const diffs = told.flatMap(({ head, lines }) => (lines.length === 0 ? [] : [head, ...lines]));
-  const heads = told.map(({ head }) => head).join("\n");
+  const [only] = changes;
+  if (changes.length === 1 && only !== undefined) return boundedDiff([only.head, ...only.lines]);
+  const diffs = changes.flatMap(({ head, lines }) => (lines.length === 0 ? [] : [head, ...lines]));
+  const heads = changes.map(({ head }) => head).join("\n");
   return diffs.length === 0 ? heads : `${heads}\n\n${boundedDiff(diffs)}`;
 }
 
@@ -337,8 +337,8 @@ function madeBy({ lines }: Hunk, { at, loose }: HunkPosition, old: readonly stri
   return lines.flatMap(({ mark, text }) => {
     if (mark === "+") {
       const beside = old[next - 1] ?? old[next] ?? "";
-      const given = loose || lines.every((line) => line.mark === "+");
-      return [given && beside.endsWith("\r") && !text.endsWith("\r") ? `${text}\r` : text];
+      const takesReturn = loose || lines.every((line) => line.mark === "+");
+      return [takesReturn && beside.endsWith("\r") && !text.endsWith("\r") ? `${text}\r` : text];
     }
     next += 1;
     return mark === " " ? [old[next - 1] ?? ""] : [];

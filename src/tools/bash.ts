@@ -92,11 +92,11 @@ export function bashTool(context: ToolContext): AnyTool {
     input,
     where: "stated",
     concurrent: false,
-    state: (given) => {
+    state: (input) => {
       const { folder, env } = context.shell;
       return {
-        facts: factsOf(given, { folder, env }),
-        run: (box, signal) => run({ ...shell, folder, env }, given, box, signal),
+        facts: factsOf(input, { folder, env }),
+        run: (box, signal) => run({ ...shell, folder, env }, input, box, signal),
       };
     },
   });
@@ -108,9 +108,9 @@ function factsOf({ command, background }: Input, { folder, env }: State): Facts 
   return { ...NO_FACTS, commands: [judgedText(command, env)], folder, ...lasting };
 }
 
-async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
-  const { command, job, background, kill = false, timeout } = given;
-  if (given.restart === true) return restarted(shell.context);
+async function run(shell: Shell & State, input: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
+  const { command, job, background, kill = false, timeout } = input;
+  if (input.restart === true) return restarted(shell.context);
   if (!isGiven(command)) {
     const waitMs = Math.min(timeout ?? 0, MAX_SECONDS) * 1000;
     return shell.jobs.look(box, { id: job ?? "", kill, waitMs }, signal);
@@ -158,14 +158,14 @@ async function foreground(
   const result = await box.exec({ ...request, ...call.request }, signal);
   if (result.folder_gone === true && folder !== context.workspace) return lostFolder(shell);
   const notKept = await call.take(result);
-  const said = wordsOf(result);
-  const ending = endingOf(result, said);
+  const output = wordsOf(result);
+  const ending = endingOf(result, output);
   const notes = [
     ...notKept,
     ...((timeout ?? 0) > most ? [`[the timeout was cut to ${most} s]`] : []),
     ...advise(ending.advice),
   ];
-  return asResult(ending, [said === "" ? "(no output)" : said, ...notes, ...ending.lines].join("\n"));
+  return asResult(ending, [output === "" ? "(no output)" : output, ...notes, ...ending.lines].join("\n"));
 }
 
 /** Bytes kept of each stream of a job; later output is shown only when the job ends, and only its end. */
@@ -265,9 +265,9 @@ function knownJob(id: string, job: Job, noted?: string): KnownJob {
     age: () => formatDuration(Math.max(0, Date.now() - begun)),
     fresh: () => {
       const { stdout, stderr } = job.output();
-      const said = both(out.next(stdout), err.next(stderr));
+      const output = both(out.next(stdout), err.next(stderr));
       note();
-      return said;
+      return output;
     },
     full: () => out.seen >= KEPT_OF_JOB.head || err.seen >= KEPT_OF_JOB.head,
     ended: undefined,
@@ -318,25 +318,28 @@ async function waitForEnd({ result }: KnownJob, ms: number, signal: AbortSignal)
 }
 
 function jobReport(job: KnownJob, advise: Advise, more = ""): ToolResult {
-  const said = job.fresh();
+  const output = job.fresh();
   const { id, ended } = job;
   if (ended === undefined) {
     const full = job.full() ? "; what it says now is shown when it ends" : "";
-    return { kind: "ok", text: lines(said, [`[${id} is running, ${job.age()}${full}${more}]`]) };
+    return { kind: "ok", text: lines(output, [`[${id} is running, ${job.age()}${full}${more}]`]) };
   }
-  const ending = endingOf(ended, said);
+  const ending = endingOf(ended, output);
   const lost = ended.stdout.lost + ended.stderr.lost;
   const cut = lost === 0 ? [] : [`[${lost} bytes in the middle of its output were not kept]`];
   if (ending.kind === "ok" || job.killed)
     return {
       kind: "ok",
-      text: lines(said, [...cut, `[${id} ${job.killed ? "was ended" : "ended: exit 0"}]`]),
+      text: lines(output, [...cut, `[${id} ${job.killed ? "was ended" : "ended: exit 0"}]`]),
     };
-  return asResult(ending, lines(said, [...cut, ...advise(ending.advice), `[${id} ended]`, ...ending.lines]));
+  return asResult(
+    ending,
+    lines(output, [...cut, ...advise(ending.advice), `[${id} ended]`, ...ending.lines]),
+  );
 }
 
-const lines = (said: string, notes: readonly string[]): string =>
-  (said === "" ? notes : [said, ...notes]).join("\n");
+const lines = (output: string, notes: readonly string[]): string =>
+  (output === "" ? notes : [output, ...notes]).join("\n");
 
 const stateOf = ({ id, ended }: KnownJob): string => `${id} (${ended === undefined ? "running" : "ended"})`;
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { CustomToolGiven } from "../core/added-programs.ts";
+import type { CustomToolDefinition } from "../core/added-programs.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
 import { asFields } from "../core/raw-data.ts";
@@ -9,7 +9,7 @@ import { adviseOnce, asResult, BASH_ADVICE, both, endingOf, KEEP, wordsOf } from
 /** Definition of an added tool. */
 export interface CustomTool {
   readonly name: string;
-  readonly given: CustomToolGiven;
+  readonly definition: CustomToolDefinition;
   /** The command as a shell text, for the policy. */
   readonly commandText: string;
   /** The folder where the command starts. */
@@ -34,16 +34,16 @@ const ANY_OBJECT: JsonSchema = { type: "object" };
  * of the shell, and also as a program whose work is unknown, unless the user said that it only reads.
  */
 export function customTool(tool: CustomTool): AnyTool {
-  const { name, given } = tool;
+  const { name, definition } = tool;
   const input = z.record(z.string(), z.unknown()).superRefine((args, context) => {
     const long = Buffer.byteLength(JSON.stringify(args)) > MAX_INPUT;
     const issues = long ? [`the arguments have more than ${MAX_INPUT} bytes`] : tool.issuesOf(args);
     for (const message of issues) context.addIssue({ code: "custom", message });
   });
-  const reads = given.reads === true;
+  const reads = definition.reads === true;
   const made = anyTool<z.infer<typeof input>>({
     name,
-    description: given.description,
+    description: definition.description,
     input,
     where: "box",
     concurrent: reads,
@@ -55,7 +55,7 @@ export function customTool(tool: CustomTool): AnyTool {
     }),
     run: (args, box, signal) => run(tool, args, box, signal),
   });
-  return { ...made, schema: given.schema ?? ANY_OBJECT };
+  return { ...made, schema: definition.schema ?? ANY_OBJECT };
 }
 
 async function run(
@@ -64,8 +64,9 @@ async function run(
   box: Box,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { given, folder, timeoutMs, values } = tool;
-  const words = typeof given.command === "string" ? ["bash", "-c", given.command] : given.command;
+  const { definition, folder, timeoutMs, values } = tool;
+  const words =
+    typeof definition.command === "string" ? ["bash", "-c", definition.command] : definition.command;
   const file = `/tmp/.harness-state-${crypto.randomUUID()}.json`;
   const kept =
     values === undefined
@@ -77,10 +78,10 @@ async function run(
   const input = once(Buffer.from(`${JSON.stringify(args)}\n`));
   const result = await box.exec({ words, folder, timeoutMs, keep: KEEP, input, ...kept }, signal);
   const notes = values === undefined ? [] : await storeValues(values, result.keptFile);
-  const said = wordsOf(result);
-  const ending = endingOf(result, said);
+  const output = wordsOf(result);
+  const ending = endingOf(result, output);
   // stderr of a success is chatter; stderr of a failure is the reason.
-  const text = ending.kind === "ok" ? both(wordsOf({ ...result, stderr: NOTHING }), "") : said;
+  const text = ending.kind === "ok" ? both(wordsOf({ ...result, stderr: NOTHING }), "") : output;
   const lines = [
     text === "" ? "(no output)" : text,
     ...notes,

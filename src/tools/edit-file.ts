@@ -51,8 +51,8 @@ export const editFileTool = (context: ToolContext): AnyTool =>
       const writes = [absolute(context.workspace, path)];
       return { ...NO_FACTS, reads: unreadPaths(context, writes), writes };
     },
-    shown: (given) => editsOf(given).map(editLines).join("\n"),
-    run: ({ path, ...given }, box) => edit(context, box, absolute(context.workspace, path), editsOf(given)),
+    shown: (input) => editsOf(input).map(editLines).join("\n"),
+    run: ({ path, ...input }, box) => edit(context, box, absolute(context.workspace, path), editsOf(input)),
   });
 
 type EditInput = Omit<z.infer<typeof editInput>, "path">;
@@ -124,12 +124,12 @@ interface WriteTarget {
 async function write(
   { context, box, questioned }: WriteTarget,
   path: string,
-  given: string,
+  newText: string,
 ): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
   const name = shown(context.workspace, path);
-  const { text, kept, lost } = known.kind === "known" ? adapted(known.content, given) : { text: given };
+  const { text, kept, lost } = known.kind === "known" ? adapted(known.content, newText) : { text: newText };
   if (lost === true) return failed(`${name}: ${LOST_BYTES}`);
   const content = Buffer.from(text, "utf8");
   // Nothing is written, so the modification time stays, too: it shows what a run changed.
@@ -169,15 +169,16 @@ interface AdaptedText {
  * A model sees neither carriage returns nor a byte order mark, so the file keeps those it has. For bytes that are not
  * UTF-8 the model sees replacement characters.
  */
-function adapted(content: Uint8Array, given: string): AdaptedText {
-  if (content.includes(0) || given === "") return { text: given };
+function adapted(content: Uint8Array, newText: string): AdaptedText {
+  if (content.includes(0) || newText === "") return { text: newText };
   const { notes } = textAbout(content);
-  if (given.includes("\uFFFD") && !textOfBytes(content).isWellFormed()) return { text: given, lost: true };
-  const returns = notes.includes(CRLF) && !given.includes("\r");
-  const bom = notes.includes(WITH_BOM) && !given.startsWith(BOM);
+  if (newText.includes("\uFFFD") && !textOfBytes(content).isWellFormed())
+    return { text: newText, lost: true };
+  const returns = notes.includes(CRLF) && !newText.includes("\r");
+  const bom = notes.includes(WITH_BOM) && !newText.startsWith(BOM);
   const kept = [...(returns ? [CRLF] : []), ...(bom ? [WITH_BOM] : [])].join("; ");
-  if (kept === "") return { text: given };
-  return { text: `${bom ? BOM : ""}${returns ? given.replaceAll("\n", "\r\n") : given}`, kept };
+  if (kept === "") return { text: newText };
+  return { text: `${bom ? BOM : ""}${returns ? newText.replaceAll("\n", "\r\n") : newText}`, kept };
 }
 
 /** How much of a file its new text lacks, if that is most of it. */

@@ -26,8 +26,8 @@ export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
     where: "session",
     concurrent: false,
     facts: () => NO_FACTS,
-    run: ({ title: given, body, tags = [] }) => {
-      const title = given.replace(/\s+/g, " ").trim();
+    run: ({ title: typed, body, tags = [] }) => {
+      const title = typed.replace(/\s+/g, " ").trim();
       if (title === "") return Promise.resolve(UNTITLED);
       notes.write({ title, body, tags: tags.slice(0, NOTE_BOUNDS.tags) });
       return Promise.resolve({ kind: "ok", text: `noted: ${title}` });

@@ -231,9 +231,9 @@ function gitHeadAt(lines: readonly string[], start: number): ReadHead {
   let head = { ...EMPTY, ...namesOfGit(names) };
   let end = start + 1;
   for (; end < lines.length; end += 1) {
-    const said = gitLine(lineAt(lines, end), names);
-    if (said === undefined) break;
-    head = { ...head, ...said };
+    const fields = gitLine(lineAt(lines, end), names);
+    if (fields === undefined) break;
+    head = { ...head, ...fields };
   }
   return { head, end };
 }

@@ -144,8 +144,8 @@ async function largeToken(box: Box, path: string): Promise<string> {
     { words, timeoutMs: 10_000, keep: { head: 200, tail: 0 } },
     NEVER,
   );
-  const said = Buffer.from(stdout.head).toString("utf8").trim();
-  return exit_code === 0 && said !== "" ? said : `unknown-${crypto.randomUUID()}`;
+  const output = Buffer.from(stdout.head).toString("utf8").trim();
+  return exit_code === 0 && output !== "" ? output : `unknown-${crypto.randomUUID()}`;
 }
 
 /** A file that may be changed: the model knows its current content. */

@@ -303,18 +303,15 @@ type NotOk = Exclude<ToolResult, { readonly kind: "ok" }>;
 
 /** Runs ripgrep in the box. A repository's ripgrep configuration is ignored. */
 async function ripgrep(box: Box, words: readonly string[], signal: AbortSignal): Promise<Found | NotOk> {
-  const asked = ["rg", "--no-config", "--hidden", "--null", "--color=never", "--sort=path", ...words];
-  const result = await box.exec(
-    { words: asked, timeoutMs: SEARCH_MS, keep: { head: KEPT, tail: 0 } },
-    signal,
-  );
+  const argv = ["rg", "--no-config", "--hidden", "--null", "--color=never", "--sort=path", ...words];
+  const result = await box.exec({ words: argv, timeoutMs: SEARCH_MS, keep: { head: KEPT, tail: 0 } }, signal);
   const cut = cutShort(result, "searching");
   if (cut !== undefined) return cut as NotOk;
-  const [out, said] = [textOfBytes(result.stdout.head), textOfBytes(result.stderr.head).trim()];
+  const [out, message] = [textOfBytes(result.stdout.head), textOfBytes(result.stderr.head).trim()];
   const mistaken = result.exit_code >= MISTAKE && out === "";
   const lost = result.stdout.total > KEPT;
-  if (!mistaken) return { kind: "found", out: lost ? wholePart(out) : out, lost, trouble: said };
-  const why = result.exit_code === NO_PROGRAM ? "ripgrep is not in this image; use bash" : said;
+  if (!mistaken) return { kind: "found", out: lost ? wholePart(out) : out, lost, trouble: message };
+  const why = result.exit_code === NO_PROGRAM ? "ripgrep is not in this image; use bash" : message;
   return failed(why === "" ? result.reason : why) as NotOk;
 }
 

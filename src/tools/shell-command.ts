@@ -23,8 +23,8 @@ export function both(stdout: string, stderr: string): string {
 }
 
 /** Lines that overwrite themselves on a terminal are shown in their last state. */
-function trimmed(given: string): string {
-  const text = lastStates(given);
+function trimmed(output: string): string {
+  const text = lastStates(output);
   let end = text.length;
   while (text[end - 1] === "\n") end -= 1;
   return text.slice(0, end);
@@ -176,10 +176,10 @@ function sideLines(
 export type Advise = (advice: readonly Advice[]) => readonly string[];
 
 export function adviseOnce(unfit: readonly Advice[] = []): Advise {
-  const told = new Set<Advice>(unfit);
+  const reported = new Set<Advice>(unfit);
   return (advice) => {
-    const fresh = advice.filter((topic) => !told.has(topic));
-    for (const topic of fresh) told.add(topic);
+    const fresh = advice.filter((topic) => !reported.has(topic));
+    for (const topic of fresh) reported.add(topic);
     return fresh.map((topic) => `[advice: ${ADVICE[topic]}]`);
   };
 }
@@ -274,7 +274,7 @@ export type Keeper = (box: Box) => KeptCall;
 
 export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keeper {
   const places = new WeakMap<Box, BoxState>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (box) => {
     const place = places.get(box) ?? { file: `/run/.harness-${crypto.randomUUID()}`, own: undefined };
     places.set(box, place);
@@ -290,8 +290,8 @@ export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keepe
         const refused = await takeState(context, { box, place, token, keptFile });
         if (typeof refused === "string")
           return [`[folder and exported variables stay as before the call: ${refused}]`];
-        const fresh = refused.filter((name) => !told.has(name));
-        for (const name of fresh) told.add(name);
+        const fresh = refused.filter((name) => !reported.has(name));
+        for (const name of fresh) reported.add(name);
         return fresh.map(
           (name) => `[${name} is not kept for later calls: set it in the command that needs it]`,
         );

@@ -35,12 +35,12 @@ export function taskTool(subagents: Subagents): AnyTool {
     where: "session",
     concurrent: true,
     facts: () => NO_FACTS,
-    run: (given, signal) => run(subagents, given, signal),
+    run: (input, signal) => run(subagents, input, signal),
   });
 }
 
-async function run(subagents: Subagents, given: Input, signal: AbortSignal): Promise<ToolResult> {
-  const { prompt, task, background, timeout = 0, cancel = false, max_turns: turns = TURNS.usual } = given;
+async function run(subagents: Subagents, input: Input, signal: AbortSignal): Promise<ToolResult> {
+  const { prompt, task, background, timeout = 0, cancel = false, max_turns: turns = TURNS.usual } = input;
   if (isGiven(task)) {
     const waitMs = Math.min(timeout, MAX_WAIT_S) * 1000;
     return subagents.look({ id: task, waitMs, cancel }, signal);

@@ -52,7 +52,7 @@ export interface Subagents {
 
 /** A person's own words, or one of the choices; undefined when they gave none. */
 export type AskPerson = (
-  asked: { readonly question: string; readonly choices: readonly string[] },
+  question: { readonly question: string; readonly choices: readonly string[] },
   signal: AbortSignal,
 ) => Promise<string | undefined>;
 
@@ -147,10 +147,10 @@ export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: 
 
 /** The same, with similar names as suggestions. */
 export async function missing(context: ToolContext, box: Box, refused: FileRefusal): Promise<ToolResult> {
-  const told = refusal(context, refused);
+  const result = refusal(context, refused);
   return refused.code === "ENOENT"
-    ? { ...told, text: told.text + (await hint(context, box, refused.path)) }
-    : told;
+    ? { ...result, text: result.text + (await hint(context, box, refused.path)) }
+    : result;
 }
 
 const NAMES = 12;
@@ -217,10 +217,10 @@ export function forgiving<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
 
 function tidied(value: unknown, known: ReadonlySet<string>): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const given = Object.entries(value).filter(([name, one]) => one !== null && !isComment(name, one, known));
-  const names = new Set(given.map(([name]) => name));
+  const entries = Object.entries(value).filter(([name, one]) => one !== null && !isComment(name, one, known));
+  const names = new Set(entries.map(([name]) => name));
   return Object.fromEntries(
-    given.map(([name, one]) => {
+    entries.map(([name, one]) => {
       const own = ALIASES[name];
       return own !== undefined && known.has(own) && !names.has(own) ? [own, one] : [name, one];
     }),

@@ -8,9 +8,9 @@ import { fieldAt, fieldsOf, textsIn, tomlOf } from "./manifests.ts";
 import { isVariableThatLoads, type VetReader, type RepositoryTree, variablesIn } from "./scripts.ts";
 
 const wholeFile =
-  (what: string, runs: "itself" | "asked" | "apart", told = false): VetReader =>
+  (what: string, runs: "itself" | "asked" | "apart", isFinding = false): VetReader =>
   async ({ path, text = "" }, { scripts, found }) => {
-    if (told) found.add("install.script", what, { path });
+    if (isFinding) found.add("install.script", what, { path });
     await scripts.look({ path, what, text, runs });
   };
 

@@ -110,8 +110,8 @@ const asLine = (xml: string): string =>
 const RUNS =
   /<executable>|<exec\b|<scripts?>|<commandlineArgs>|<command>|<source>\s*<!\[CDATA|<(?:tasks|target)>|-antrun-|<artifactId>(?:exec|groovy|gmavenplus|gmaven|frontend|script|jython|jruby|beanshell)[\w-]*-plugin/;
 
-const maven: VetReader = async ({ path, text: given = "" }, { scripts, found }) => {
-  const text = withoutComments(given);
+const maven: VetReader = async ({ path, text: source = "" }, { scripts, found }) => {
+  const text = withoutComments(source);
   for (const { 0: block, index } of text.matchAll(/<plugin>[^]*?(?:<\/plugin>|$)/g)) {
     if (!RUNS.test(block)) continue;
     const name = /<artifactId>\s*([\w.-]{1,100})/.exec(block)?.[1] ?? "a plugin";

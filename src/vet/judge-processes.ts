@@ -150,9 +150,9 @@ function judgeProgram(process: SeenProcess, name: string, found: ActFindings): v
 
 /** Whether a downloader may reach another machine. */
 function fetches(name: string, words: readonly string[]): boolean {
-  const given = words.slice(1).filter((word) => !word.startsWith("-"));
-  if (name === "rsync") return given.some((word) => /^(?:rsync|ssh):\/\/|^[\w.@-]+:/.test(word));
-  return given.length === 0 || !given.some((word) => LOCAL.test(word));
+  const operands = words.slice(1).filter((word) => !word.startsWith("-"));
+  if (name === "rsync") return operands.some((word) => /^(?:rsync|ssh):\/\/|^[\w.@-]+:/.test(word));
+  return operands.length === 0 || !operands.some((word) => LOCAL.test(word));
 }
 
 const TEXT_BEARERS = /^(?:(?:ba|z|da|k|a)?sh|python[\d.]*|node|nodejs|perl|ruby|php|make|env|xargs|npm)$/;
@@ -231,15 +231,15 @@ function packagesRequestedBy(words: readonly string[], name: string): PackageReq
   const script = lastName(words[1] ?? "").replace(/\.(?:c|m)?js$/, "");
   const manager = name === "node" ? script : name;
   if (!MANAGERS.has(manager)) return undefined;
-  const given = words.slice(name === "node" ? 2 : 1);
-  const [first = "", ...others] = given.filter((word) => !word.startsWith("-"));
-  if (manager.startsWith("npx")) return packageRequest(manager, given);
-  return ADD_COMMANDS.test(first) ? { ...packageRequest(manager, given), packages: others } : undefined;
+  const args = words.slice(name === "node" ? 2 : 1);
+  const [first = "", ...others] = args.filter((word) => !word.startsWith("-"));
+  if (manager.startsWith("npx")) return packageRequest(manager, args);
+  return ADD_COMMANDS.test(first) ? { ...packageRequest(manager, args), packages: others } : undefined;
 }
 
-const packageRequest = (manager: string, given: readonly string[]): PackageRequest => ({
-  text: [manager, ...given].slice(0, 8).join(" "),
-  packages: given.filter((word) => !word.startsWith("-")),
+const packageRequest = (manager: string, args: readonly string[]): PackageRequest => ({
+  text: [manager, ...args].slice(0, 8).join(" "),
+  packages: args.filter((word) => !word.startsWith("-")),
 });
 
 const HOSTILE_CALLS = set(

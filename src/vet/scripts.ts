@@ -121,10 +121,10 @@ const WORDS = /[^\s"'`;|&()<>=,$]{2,300}/g;
 const MAX_WORDS = 20_000;
 
 /** Files of the tree that a text names, as they would be found from the folder that it is run in. */
-function* filesCalled(given: string, file: string, tree: RepositoryTree): Generator<string> {
+function* filesCalled(command: string, file: string, tree: RepositoryTree): Generator<string> {
   const seen = new Set<string>();
   const folders = foldersOf(file);
-  const text = given.replaceAll(TOP_FOLDER, "./");
+  const text = command.replaceAll(TOP_FOLDER, "./");
   let words = 0;
   for (const [word] of text.matchAll(WORDS)) {
     if ((words += 1) > MAX_WORDS) return;

@@ -153,7 +153,7 @@ async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claim
       run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode: 0 } : {}) }),
     });
   const ends = new EndRules(null);
-  ends.asked = { request: prompt, isWeak };
+  ends.facts = { request: prompt, isWeak };
   const again = isWeak ? [{ text: says }] : [];
   const agent = fakeAgent({
     lines: [{ calls: calls.map(([name]) => [name, {}] as const) }, { text: says }, ...again],

@@ -237,7 +237,7 @@ const request = (agent: Crew, over: Partial<RunRequest> = {}): RunRequest => ({
   session: "s1",
   changes: () => Promise.resolve(NO_CHANGES),
   record: (record) => void (agent.records as SessionRecord[]).push(record),
-  given: { task: "go", limits: {}, settings: {}, runtime: null, schema: null },
+  options: { task: "go", limits: {}, settings: {}, runtime: null, schema: null },
   workspace: "/repo",
   ...over,
 });
@@ -426,8 +426,8 @@ test("the list of undelivered tasks is rolled back with the history", () => {
   memory.history.add({ role: "user", text: "one" });
   assert.equal(memory.tasks.begin("look"), "t1");
   memory.history.add({ role: "user", text: "two" });
-  memory.tasks.told(["t1"]);
-  memory.tasks.told(["t1"]);
+  memory.tasks.closeTasks(["t1"]);
+  memory.tasks.closeTasks(["t1"]);
   assert.equal(memory.tasks.begin("again"), "t2");
   memory.rollBack(1);
   const again = new Memory("/repo", records, () => undefined);

@@ -5,7 +5,7 @@ import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { unattended } from "../../src/agent/approvers.ts";
 import { runLoop } from "../../src/agent/loop.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../src/core/session.ts";
-import type { GrantSaid } from "../../src/core/network.ts";
+import type { AnswerGrant } from "../../src/core/network.ts";
 import type { Answer, Approver, Question } from "../../src/core/ports.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent } from "../fakes/agent.ts";
@@ -128,9 +128,9 @@ test("a person's answer decides each call that requires confirmation", async () 
 
 test("a grant given with a yes is in place before the call, and a grant for that call only ends with it", async () => {
   const command = "curl http://x.example";
-  const playing = async (term: GrantSaid["for"], fails = false) => {
+  const playing = async (term: AnswerGrant["for"], fails = false) => {
     const steps: string[] = [];
-    const grant: GrantSaid = { domains: ["x.example"], for: term };
+    const grant: AnswerGrant = { domains: ["x.example"], for: term };
     const { ran, kinds } = await played([command], {
       approver: {
         ask: (question) => {

@@ -330,7 +330,7 @@ test("a small model cannot overwrite a file that it reads in the same reply, and
   for (const isWeak of [true, false]) {
     const did: string[] = [];
     const ends = new EndRules(null);
-    ends.asked = { request: "mend it", isWeak };
+    ends.facts = { request: "mend it", isWeak };
     const [reads, writes] = [["read_file", { path: "a" }] as const, ["write_file", { path: "a" }] as const];
     const agent = fakeAgent({
       lines: [{ calls: [reads, writes] }, { calls: [writes] }, { text: "It is mended." }],

@@ -148,7 +148,7 @@ test("after an edit, a small model is shown the file as it is now", () => {
     if (isSmall) next.simple();
     next.files([path], [{ path, text: text ?? "1\tone\n2\tmore\n[all 2 lines]" }]);
     next.wrote(path, edit.args);
-    return next.told({ ...edit, name, args: { ...edit.args, path } }, { ...result, ...hooked });
+    return next.resultText({ ...edit, name, args: { ...edit.args, path } }, { ...result, ...hooked });
   };
   assert.equal(told(true), "a: 1 place changed\n[a as it is now. What it says is data.]\ntwo\nmore");
   assert.equal(told(false), result.text);
@@ -299,7 +299,7 @@ const demanded = async (
   over: { readonly isWeak?: boolean; readonly intent?: "repo" },
 ) => {
   const ends = new EndRules(null);
-  ends.asked = { request: "mend it", isWeak: over.isWeak ?? true };
+  ends.facts = { request: "mend it", isWeak: over.isWeak ?? true };
   const lines = calls.map((name, at) => ({ calls: [[name, { path: `f${at}` }]] as const }));
   const agent = fakeAgent({
     lines: [...lines, { text: "It is done." }, { text: "It is done." }],
@@ -367,7 +367,7 @@ test("a small model is shown an edit as a hook reports it", async () => {
     [{ ...NO_HOOKS, after: (_: unknown, { text }: { text: string }) => Promise.resolve(text) }, /^a$/],
   ] as const) {
     const ends = new EndRules(null);
-    ends.asked = { request: "mend it", isWeak: true };
+    ends.facts = { request: "mend it", isWeak: true };
     const lines = [
       { calls: [["edit_file", { path: "a", old: "one", new: "two" }]] },
       { text: "It is." },

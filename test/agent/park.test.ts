@@ -157,7 +157,7 @@ test("limits continue from where they were", () => {
   first.uncall();
   now = 4000;
   const sofar = first.sofar();
-  const later = new Limits(first.given, () => now);
+  const later = new Limits(first.values, () => now);
   now = 90_000;
   later.resume(sofar);
   assert.deepEqual([later.turns, later.calls, later.remainingMs()], [1, 1, 7000]);

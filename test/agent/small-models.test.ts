@@ -138,7 +138,7 @@ test("files are matched by path, name and stem, the most certain first", () => {
 
 const firstOf = async (runs: boolean): Promise<string> => {
   const ends = new EndRules(null);
-  ends.asked = { request: "run the tests", isWeak: true, runs };
+  ends.facts = { request: "run the tests", isWeak: true, runs };
   const agent = fakeAgent({
     lines: [{ text: "Yes." }, { text: "Yes." }],
     tools: toolsFor(fakeToolContext()),
@@ -169,7 +169,7 @@ const MENDED = "def add(a, b):\n    return a + b";
 const GIVEN = {
   request: "the test fails; fix it",
   command: "python3 -m unittest",
-  said: "AssertionError: -1 != 3\n    at Test.run (node:internal/test_runner/test:1402:25)",
+  output: "AssertionError: -1 != 3\n    at Test.run (node:internal/test_runner/test:1402:25)",
   choices: ["sum.py"],
   shown: [
     { path: "sum.py", text: SUM },
@@ -210,7 +210,7 @@ test("the requested file is the one that the request or the check names, and ano
     )?.[1] ?? "";
   assert.equal(asked({}), "a.py");
   assert.equal(asked({ request: "b.py is wrong" }), "b.py");
-  assert.equal(asked({ said: 'File "c.py", line 1' }), "c.py");
+  assert.equal(asked({ output: 'File "c.py", line 1' }), "c.py");
   assert.deepEqual(
     [0, 1, 2, 3].map((vain) => asked({ request: "b.py is wrong", vain })),
     ["b.py", "a.py", "c.py", "b.py"],
@@ -302,7 +302,7 @@ async function worked(
 ) {
   const verification = new Verification({ command: "run the checks", by: "user" }, 1000);
   const ends = new EndRules(verification);
-  ends.asked = { request: "fix sum.py", isWeak };
+  ends.facts = { request: "fix sum.py", isWeak };
   ends.candidate = isCandidate ? 1 : undefined;
   const limits = new Limits({ turns: 9 }, () => 0);
   const agent = fakeAgent({ lines, tools: [write], box: boxAfter(green), over: { ends, limits } });
@@ -431,8 +431,8 @@ test("any other run is asked for the whole file after a reply without changes, a
 const failing = (isRed = false): Verification =>
   ({
     command: "make",
-    said: "it fails now",
-    saidBefore: "it failed",
+    output: "it fails now",
+    outputBefore: "it failed",
     wasRed: true,
     isRed,
   }) as Verification;
@@ -440,7 +440,7 @@ const failing = (isRed = false): Verification =>
 /** What is asked for in a row, where each reply brings something new or not. */
 function rewritings(brings: readonly boolean[]) {
   const ends = new EndRules(failing());
-  ends.asked = { request: "fix it", isWeak: true };
+  ends.facts = { request: "fix it", isWeak: true };
   ends.candidate = 1;
   ends.filesBefore = [{ path: "a.c", text: "1\tint a;\n[all 1 lines]" }];
   const agent = fakeAgent({ lines: [], tools: [] });
@@ -448,8 +448,8 @@ function rewritings(brings: readonly boolean[]) {
   return brings.map((isNew) => {
     const check = ends.rewrites(agent);
     if (check !== undefined) ends.rewrote(isNew);
-    const { vain, rise, mends, said, anew } = check ?? {};
-    return check && [vain, Math.round((rise ?? 0) * 10) / 10, mends, said, anew?.[0]?.text];
+    const { vain, rise, mends, output, anew } = check ?? {};
+    return check && [vain, Math.round((rise ?? 0) * 10) / 10, mends, output, anew?.[0]?.text];
   });
 }
 
@@ -480,7 +480,7 @@ test("a candidate starts over after three files, or after two useless replies wi
 /** Of each beginning, every third file, whether it is asked for by the task alone; what comes behind one is always asked with the check. */
 function byTask(candidate: number | undefined): readonly (boolean | undefined)[] {
   const ends = new EndRules(failing(true));
-  ends.asked = { request: "fix it", isWeak: true };
+  ends.facts = { request: "fix it", isWeak: true };
   ends.candidate = candidate;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
@@ -501,7 +501,7 @@ test("candidates and their fresh starts alternate between prompts with the check
 
 test("a candidate that explains the fault without a file is asked once for the file with that text, then starts over", () => {
   const ends = new EndRules(failing(true));
-  ends.asked = { request: "fix it", isWeak: true };
+  ends.facts = { request: "fix it", isWeak: true };
   ends.candidate = 1;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
@@ -562,7 +562,7 @@ test("a candidate that returned its file unchanged must first say what is wrong 
 
 test("in any other run the usual request takes its turn after two useless replies, and then another file is requested", () => {
   const ends = new EndRules(failing(true));
-  ends.asked = { request: "fix it", isWeak: true };
+  ends.facts = { request: "fix it", isWeak: true };
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
   for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
@@ -589,7 +589,7 @@ test("a fresh start shows the original file and the check's original output", ()
 
 test("a candidate is given up after eight requests for whole files, unless none can be requested", () => {
   const ends = new EndRules(failing(true));
-  ends.asked = { request: "fix it", isWeak: true };
+  ends.facts = { request: "fix it", isWeak: true };
   ends.candidate = 1;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
@@ -603,7 +603,7 @@ test("a candidate is given up after eight requests for whole files, unless none 
     "`make` still fails after the model was asked for whole files 8 times.",
   ]);
   const usual = new EndRules(failing(true));
-  usual.asked = { request: "fix it", isWeak: true };
+  usual.facts = { request: "fix it", isWeak: true };
   usual.candidate = 1;
   for (let nth = 0; nth < 20; nth += 1) {
     assert.equal(usual.circled(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]), undefined);

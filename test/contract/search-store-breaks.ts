@@ -21,7 +21,7 @@ export async function assertWhole(
   store: SearchStore | ServerStore,
   versions: readonly (readonly ReturnType<typeof file>[])[],
 ): Promise<number> {
-  const held = await store.held(new AbortController().signal);
+  const held = await store.fileHashes(new AbortController().signal);
   const whole = [...held].map(([path, hash]) => {
     const version = versions.flat().find((file) => file.path === path && file.hash === hash);
     return version ?? assert.fail(`${path} is held as nothing that was put`);
@@ -46,7 +46,7 @@ export function breakCases(add: AddSearch): void {
     const asked: readonly (() => Promise<unknown>)[] = [
       () => store.put([whole], gone),
       () => store.remove(["a.ts"], gone),
-      () => store.held(gone),
+      () => store.fileHashes(gone),
       () => store.unembedded(1, gone),
       () => store.embed(new Map([[whole.chunks[0]?.id ?? "", axis(0)]]), gone),
       () => store.candidates({ text: "alpha", vector: null }, 1, gone),

@@ -14,7 +14,7 @@ export function fileCases(add: AddSearch): void {
 function putCases(add: AddSearch): void {
   add("a new index is empty, and queries on it succeed", async ({ store, signal }) => {
     assert.deepEqual(await store.counts(signal), NOTHING);
-    assert.deepEqual([...(await store.held(signal))], []);
+    assert.deepEqual([...(await store.fileHashes(signal))], []);
     assert.deepEqual(await store.unembedded(10, signal), []);
     assert.deepEqual(await byWords(store, "anything"), []);
     await store.remove(["src/nowhere.ts"], signal);
@@ -38,7 +38,7 @@ function putCases(add: AddSearch): void {
     });
     const plain = chunk("src/a b.ts", 1, "");
     await store.put([{ path: "src/a b.ts", hash: sha256("x"), chunks: [plain, method] }], signal);
-    assert.deepEqual([...(await store.held(signal))], [["src/a b.ts", sha256("x")]]);
+    assert.deepEqual([...(await store.fileHashes(signal))], [["src/a b.ts", sha256("x")]]);
     assert.deepEqual(await store.counts(signal), { files: 1, chunks: 2, embedded: 0 });
     assert.deepEqual(
       (await byWords(store, "quoted")).map(({ chunk }) => chunk),
@@ -50,14 +50,14 @@ function putCases(add: AddSearch): void {
     const { store, signal } = context;
     const part = chunk("min.js", 1, "alike");
     await store.put([{ path: "min.js", hash: sha256("x"), chunks: [part, part] }], signal);
-    assert.deepEqual([...(await store.held(signal)).keys()], ["min.js"]);
+    assert.deepEqual([...(await store.fileHashes(signal)).keys()], ["min.js"]);
     assert.deepEqual(new Set(textsOf(await byWords(store, "alike"))), new Set(["alike"]));
   });
 
   add("a file without chunks is listed too", async ({ store, signal }) => {
     await store.put([file("empty.txt", []), file("a.ts", ["one"])], signal);
     assert.deepEqual(
-      await store.held(signal),
+      await store.fileHashes(signal),
       new Map([
         ["empty.txt", sha256("")],
         ["a.ts", sha256("one")],
@@ -84,10 +84,10 @@ function putCases(add: AddSearch): void {
       paths.map((path) => file(path, [`in ${path}`])),
       signal,
     );
-    assert.deepEqual([...(await store.held(signal)).keys()].toSorted(), paths.toSorted());
+    assert.deepEqual([...(await store.fileHashes(signal)).keys()].toSorted(), paths.toSorted());
     await store.remove(["a", "%", "*", "ä.ts"], signal);
     assert.deepEqual(
-      [...(await store.held(signal)).keys()].toSorted(),
+      [...(await store.fileHashes(signal)).keys()].toSorted(),
       paths.filter((path) => !["a", "%", "*", "ä.ts"].includes(path)).toSorted(),
     );
   });
@@ -97,7 +97,7 @@ function replaceCases(add: AddSearch): void {
   add("putting a file replaces everything stored for its path", async ({ store, signal }) => {
     await store.put([file("a.ts", ["alpha", "beta", "gamma"]), file("b.ts", ["delta"])], signal);
     await store.put([file("a.ts", ["alpha", "epsilon"])], signal);
-    assert.equal((await store.held(signal)).get("a.ts"), sha256("alpha\nepsilon"));
+    assert.equal((await store.fileHashes(signal)).get("a.ts"), sha256("alpha\nepsilon"));
     assert.deepEqual(await store.counts(signal), { files: 2, chunks: 3, embedded: 0 });
     for (const gone of ["beta", "gamma"]) assert.deepEqual(await byWords(store, gone), [], gone);
     for (const there of ["alpha", "epsilon", "delta"])
@@ -109,7 +109,7 @@ function replaceCases(add: AddSearch): void {
     await store.put(files, signal);
     await store.put(files, signal);
     assert.deepEqual(await store.counts(signal), { files: 2, chunks: 2, embedded: 0 });
-    assert.equal((await store.held(signal)).size, 2);
+    assert.equal((await store.fileHashes(signal)).size, 2);
   });
 
   add("a file that became empty or documentation has only its new chunks", async (context) => {
@@ -122,13 +122,13 @@ function replaceCases(add: AddSearch): void {
       (await byWords(store, "beta")).map(({ chunk }) => chunk.role),
       ["docs"],
     );
-    assert.equal((await store.held(signal)).get("a"), sha256(""));
+    assert.equal((await store.fileHashes(signal)).get("a"), sha256(""));
   });
 
   add("new metadata of a chunk replaces the old, though its text is the same", async ({ store, signal }) => {
     await store.put([file("a.ts", ["alpha"])], signal);
     await store.put([{ ...file("a.ts", ["alpha"], { trust: "trusted" }), hash: sha256("other") }], signal);
-    assert.equal((await store.held(signal)).get("a.ts"), sha256("other"));
+    assert.equal((await store.fileHashes(signal)).get("a.ts"), sha256("other"));
     assert.deepEqual(
       (await byWords(store, "alpha")).map(({ chunk }) => chunk.trust),
       ["trusted"],
@@ -143,7 +143,7 @@ function removeCases(add: AddSearch): void {
       signal,
     );
     await store.remove(["a.ts", "c", "never/there.ts"], signal);
-    assert.deepEqual([...(await store.held(signal)).keys()], ["b.md"]);
+    assert.deepEqual([...(await store.fileHashes(signal)).keys()], ["b.md"]);
     assert.deepEqual(await store.counts(signal), { files: 1, chunks: 1, embedded: 0 });
     assert.deepEqual(await byWords(store, "alpha"), []);
     await store.remove(["b.md"], signal);
@@ -155,7 +155,7 @@ function removeCases(add: AddSearch): void {
     await store.remove(["a.ts"], signal);
     await store.put([file("a.ts", ["alpha"])], signal);
     assert.deepEqual(textsOf(await byWords(store, "alpha")), ["alpha"]);
-    assert.equal((await store.held(signal)).size, 1);
+    assert.equal((await store.fileHashes(signal)).size, 1);
   });
 
   add("after clearing the store is empty and usable", async ({ store, signal }) => {
@@ -164,7 +164,7 @@ function removeCases(add: AddSearch): void {
     assert.deepEqual(await store.counts(signal), NOTHING);
     assert.deepEqual(await byWords(store, "alpha beta"), []);
     await store.put([file("c.ts", ["gamma"])], signal);
-    assert.deepEqual([...(await store.held(signal)).keys()], ["c.ts"]);
+    assert.deepEqual([...(await store.fileHashes(signal)).keys()], ["c.ts"]);
   });
 }
 
@@ -182,7 +182,7 @@ function sizeCases(add: AddSearch): void {
   add("many files at once are all stored and all removed", async ({ store, signal }) => {
     const files = Array.from({ length: 1500 }, (_, at) => file(`many/${at}.ts`, [wordFor(at)]));
     await store.put(files, signal);
-    assert.deepEqual(await store.held(signal), new Map(files.map(({ path, hash }) => [path, hash])));
+    assert.deepEqual(await store.fileHashes(signal), new Map(files.map(({ path, hash }) => [path, hash])));
     assert.deepEqual(textsOf(await byWords(store, wordFor(1499))), [wordFor(1499)]);
     await store.remove(
       files.map(({ path }) => path),
@@ -195,6 +195,6 @@ function sizeCases(add: AddSearch): void {
     const lines = Array.from({ length: 40 }, (_, line) => `${wordFor(line)} ${"é\u0001x ".repeat(20_000)}`);
     await store.put([file("big.txt", lines)], signal);
     assert.deepEqual(textsOf(await byWords(store, wordFor(39))), [lines[39]]);
-    assert.equal((await store.held(signal)).size, 1);
+    assert.equal((await store.fileHashes(signal)).size, 1);
   });
 }

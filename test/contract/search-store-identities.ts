@@ -15,7 +15,7 @@ export function identityCases(add: AddSearch): void {
     assert.deepEqual(textsOf(await byWords(store, "shared")), ["alpha shared"]);
     assert.deepEqual(textsOf(await byWords(other, "shared")), ["beta shared"]);
     assert.deepEqual(await byVector(store, axis(0)), []);
-    assert.deepEqual(await store.held(signal), new Map([["a.ts", mine.hash]]));
+    assert.deepEqual(await store.fileHashes(signal), new Map([["a.ts", mine.hash]]));
     assert.deepEqual(await store.counts(signal), { files: 1, chunks: 1, embedded: 0 });
     assert.deepEqual(await other.counts(signal), { files: 2, chunks: 2, embedded: 1 });
   });
@@ -50,7 +50,7 @@ export function identityCases(add: AddSearch): void {
     await store[Symbol.asyncDispose]();
     const again = await open(MODELLED);
     assert.deepEqual(await again.counts(signal), { files: 2, chunks: 3, embedded: 1 });
-    assert.equal((await again.held(signal)).get("a.ts"), whole.hash);
+    assert.equal((await again.fileHashes(signal)).get("a.ts"), whole.hash);
     assert.deepEqual(await again.candidates(query, 10, signal), found);
   });
 
@@ -66,7 +66,7 @@ export function identityCases(add: AddSearch): void {
       assert.deepEqual(textsOf(await byVector(other, axis(0))), ["alpha"]);
       await other.remove(["a.ts"], signal);
       assert.deepEqual(await byVector(store, axis(0)), []);
-      assert.deepEqual([...(await store.held(signal))], []);
+      assert.deepEqual([...(await store.fileHashes(signal))], []);
     },
   );
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { askedToWait, delayAfter, isBusy, RETRIES, SPREAD } from "../../src/core/server-wait.ts";
+import { parseRetryAfter, delayAfter, isBusy, RETRIES, SPREAD } from "../../src/core/server-wait.ts";
 
 const passing = { passing: true, busy: false, retryAfterMs: null };
 
@@ -82,18 +82,18 @@ const HEADERS: readonly (readonly [string | undefined, number | null])[] = [
   [undefined, null],
 ];
 for (const [header, ms] of HEADERS)
-  test(`Retry-After: ${String(header)}`, () => assert.equal(askedToWait(header, NOW), ms));
+  test(`Retry-After: ${String(header)}`, () => assert.equal(parseRetryAfter(header, NOW), ms));
 
 test("a Retry-After date is measured by the server's clock if the answer contains its time", () => {
   const until = "Tue, 24 Nov 2026 12:00:30 GMT";
   const date = "Tue, 24 Nov 2026 12:00:10 GMT";
   for (const here of [NOW - 5 * 3_600_000, NOW, NOW + 5 * 3_600_000])
     assert.deepEqual(
-      [date, "Tuesday, 24-Nov-26 12:00:10 GMT"].map((told) => askedToWait(until, here, told)),
+      [date, "Tuesday, 24-Nov-26 12:00:10 GMT"].map((told) => parseRetryAfter(until, here, told)),
       [20_000, 20_000],
     );
   for (const none of ["yesterday", "", null, undefined])
-    assert.equal(askedToWait(until, NOW, none), 30_000, String(none));
+    assert.equal(parseRetryAfter(until, NOW, none), 30_000, String(none));
 });
 
 test("429, 503 and 529 mean a busy server, others do not", () =>

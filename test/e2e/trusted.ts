@@ -13,12 +13,12 @@ async function seenIn(place: Scratch, folder: string) {
 
 /** The output of `trust --show --json`. */
 export const toldTrust = async (place: Scratch, folder = "work"): Promise<ShownTrust> =>
-  (await seenIn(place, folder))[1].told;
+  (await seenIn(place, folder))[1].shown;
 
 /** Trusts everything in the project. */
 export async function trustAll(place: Scratch, folder = "work"): Promise<void> {
   const [host, seen] = await seenIn(place, folder);
-  await trustByHash(host, seen, seen.told.hash);
+  await trustByHash(host, seen, seen.shown.hash);
 }
 
 export async function trustNothing(place: Scratch): Promise<void> {

@@ -22,8 +22,8 @@ const command = (text: string, name = "x"): AddedCommand => ({
 
 const said = (text: string, argument: string): string => {
   const filled = expanded(command(text), argument);
-  assert.ok("said" in filled, JSON.stringify(filled).slice(0, 200));
-  return filled.said;
+  assert.ok("text" in filled, JSON.stringify(filled).slice(0, 200));
+  return filled.text;
 };
 
 test("arguments replace their placeholders in the text, or are appended", () => {

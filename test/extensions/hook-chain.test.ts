@@ -24,7 +24,7 @@ function scripted(...given: readonly Scripted[]) {
   const kept: Record<string, Record<string, unknown>> = { user: {}, project: {} };
   const hooks = given.map(({ event, owner = "user", name, tools, required, says }): Hook => ({
     owner,
-    given: {
+    definition: {
       event,
       name,
       command: name,

@@ -37,7 +37,7 @@ test("the example guard skips destructive commands, and not similar ones", async
     rows.map(([command]) => asked("PreToolUse", "no-destruction", { args: { command } })),
   );
   assert.deepEqual(
-    answers.map((answer, at) => [rows[at]?.[0], answer.kind === "said" ? answer.skip : answer.why]),
+    answers.map((answer, at) => [rows[at]?.[0], answer.kind === "answered" ? answer.skip : answer.why]),
     rows,
   );
 });
@@ -54,9 +54,9 @@ test("the example for secrets masks every form of key, and nothing else", async 
   ];
   const text = keys.map((key) => `key ${key}, and more\n`).join("");
   const answer = await asked("PostToolUse", "redact-secrets", { result: { text } });
-  assert.deepEqual(answer, { kind: "said", text: keys.map(() => "key [redacted], and more\n").join("") });
+  assert.deepEqual(answer, { kind: "answered", text: keys.map(() => "key [redacted], and more\n").join("") });
   const plain = await asked("PostToolUse", "redact-secrets", { result: { text: "sk-short AKIA task-list" } });
-  assert.deepEqual(plain, { kind: "said" });
+  assert.deepEqual(plain, { kind: "answered" });
 });
 
 test("the example for the end asks for tests once, if the answer does not mention them", async () => {
@@ -68,7 +68,7 @@ test("the example for the end asks for tests once, if the answer does not mentio
   ] as const;
   const answers = await Promise.all(rows.map(([about]) => asked("Stop", "ask-for-tests", about)));
   assert.deepEqual(
-    answers.map((answer) => (answer.kind === "said" ? answer.continue : answer.why)),
+    answers.map((answer) => (answer.kind === "answered" ? answer.continue : answer.why)),
     rows.map(([, said]) => said),
   );
 });

@@ -188,9 +188,10 @@ test("only the fields that belong to an event are accepted", () => {
     ["PreCompact", { text: "keep this" }, { text: "keep this" }],
     ["PreCompact", { state: { n: 1, gone: null } }, { state: { n: 1, gone: null } }],
   ];
-  for (const [event, out, taken] of rows) assert.deepEqual(answerOf(event, out), { kind: "said", ...taken });
+  for (const [event, out, taken] of rows)
+    assert.deepEqual(answerOf(event, out), { kind: "answered", ...taken });
   for (const event of HOOK_EVENTS)
-    for (const silent of ["", " \n"]) assert.deepEqual(answerOf(event, silent), { kind: "said" });
+    for (const silent of ["", " \n"]) assert.deepEqual(answerOf(event, silent), { kind: "answered" });
 });
 
 test("no hook can approve anything: an invalid answer for its event is broken", () => {
@@ -217,7 +218,7 @@ test("no hook can approve anything: an invalid answer for its event is broken", 
 });
 
 test("exit code 2 is a veto where vetoes exist, and any other code except 0 is broken", () => {
-  assert.deepEqual(answerOf("PreToolUse", "", 2, "no force\n"), { kind: "said", skip: "no force" });
+  assert.deepEqual(answerOf("PreToolUse", "", 2, "no force\n"), { kind: "answered", skip: "no force" });
   assert.deepEqual(answerOf("Stop", "", 2), { kind: "broken", why: "it exited with 2" });
   assert.deepEqual(answerOf("PreToolUse", { args: {} }, 1, "oops\nmore"), {
     kind: "broken",
@@ -231,10 +232,10 @@ test("exit code 2 is a veto where vetoes exist, and any other code except 0 is b
 
 test("a hook's output contains no control characters, and added text is bounded", () => {
   const loud = answerOf("SessionStart", { text: `\u001B[2Jhello${"x".repeat(99_999)}` });
-  assert.ok(loud.kind === "said" && loud.text !== undefined);
+  assert.ok(loud.kind === "answered" && loud.text !== undefined);
   assert.ok(!loud.text.includes("\u001B") && loud.text.length <= 16 * 1024);
   const veto = answerOf("PreToolUse", { decision: "skip", reason: `\u001B]0;x\u0007${"y".repeat(5000)}` });
-  assert.ok(veto.kind === "said" && (veto.skip?.length ?? 0) <= 1000 && !veto.skip?.includes("\u001B"));
+  assert.ok(veto.kind === "answered" && (veto.skip?.length ?? 0) <= 1000 && !veto.skip?.includes("\u001B"));
   const bytes = readAnswer("Stop", {
     kind: "ended",
     exitCode: 0,

@@ -136,7 +136,7 @@ export function fakeAgent({
     loseBox: (reason) => noBox.abort(reason),
     memory,
     model: "fake",
-    isWeak: over.ends?.asked.isWeak ?? false,
+    isWeak: over.ends?.facts.isWeak ?? false,
     provider,
     mode: "workspace-write",
     limits: new Limits({ turns: 40 }, () => 0),

@@ -45,7 +45,7 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
         forget();
       }),
     flush: (signal) => answer(signal, () => undefined),
-    held: (signal) =>
+    fileHashes: (signal) =>
       answer(signal, () => new Map([...kept.files.values()].map(({ path, hash }) => [path, hash]))),
     unembedded: (limit, signal) =>
       answer(signal, () =>

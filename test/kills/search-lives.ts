@@ -77,7 +77,7 @@ async function indexIn(place: Scratch): Promise<Index | undefined> {
   return {
     facts: catalog.facts(),
     files: catalog.files(),
-    held: await store.held(never),
+    held: await store.fileHashes(never),
     chunks: chunks.map((each) => `${each.path}:${each.start}-${each.end} ${each.text}`).toSorted(),
   };
 }

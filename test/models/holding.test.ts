@@ -28,7 +28,8 @@ function holding(
   const ask = (hold: Hold = {}) => asked({ ...REQUEST, hold });
   const forms = (): readonly string[] =>
     sent.map(
-      ({ held, nativeTools }) => `${nativeTools ? "native" : "text"}${held === undefined ? "" : " held"}`,
+      ({ replySchema, nativeTools }) =>
+        `${nativeTools ? "native" : "text"}${replySchema === undefined ? "" : " held"}`,
     );
   return { ask, asked, sent, forms };
 }
@@ -69,7 +70,7 @@ test("a thinking model is asked not to think where its server applies a schema f
 
 test("where a schema is refused beside native tools, the tools go into the prompt", async () => {
   const { ask, forms } = holding(
-    ({ nativeTools, held }) => (held !== undefined && nativeTools ? refused() : CALL),
+    ({ nativeTools, replySchema }) => (replySchema !== undefined && nativeTools ? refused() : CALL),
     () => ({ calls: "held" }),
   );
   assert.deepEqual(calls(await ask()), LISTED);
@@ -78,7 +79,7 @@ test("where a schema is refused beside native tools, the tools go into the promp
 });
 
 test("a single reply whose schema is refused is requested without it, and the tools stay native", async () => {
-  const { ask, forms } = holding(({ held }) => (held === undefined ? CALL : refused()));
+  const { ask, forms } = holding(({ replySchema }) => (replySchema === undefined ? CALL : refused()));
   assert.deepEqual(calls(await ask({ now: true })), LISTED);
   assert.deepEqual(forms(), ["native held", "native"]);
 });

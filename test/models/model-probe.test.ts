@@ -76,7 +76,7 @@ async function probed(
     model: "qwen3:8b",
     native,
     written,
-    ...(held === null ? {} : { held }),
+    ...(held === null ? {} : { withSchema: held }),
     signal: new AbortController().signal,
     onWait: (ms, reason) => lines.push(`${ms}: ${reason}`),
     onCheck: (name, passed) => lines.push(`${name}: ${passed}`),

@@ -216,14 +216,14 @@ test("a schema is sent beside the tools, with thinking; a refused schema is repo
   await using server = await serving([doneLine()]);
   const held = { anyOf: [{ type: "object" }] };
   await all(server.wire);
-  await all(server.wire, { held });
+  await all(server.wire, { replySchema: held });
   const [without, body] = bodies(server.fake) as readonly { readonly format?: unknown }[];
   assert.deepEqual(body, { ...without, format: held });
   await using poor = await serving([], refusing("failed to load model vocabulary required for format"));
-  assert.equal((await failureOf(poor.wire, { held })).refusesHold, true);
+  assert.equal((await failureOf(poor.wire, { replySchema: held })).refusesHold, true);
   assert.equal((await failureOf(poor.wire)).refusesHold, false);
   await using gone = await serving([], refusing("llama runner has died"));
-  assert.equal((await failureOf(gone.wire, { held })).refusesHold, false);
+  assert.equal((await failureOf(gone.wire, { replySchema: held })).refusesHold, false);
 });
 
 test("a reply format is requested only without tools, and a note says so otherwise", async () => {

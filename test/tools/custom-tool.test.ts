@@ -11,7 +11,7 @@ import type { FakeCommand } from "../fakes/commands.ts";
 const never = new AbortController().signal;
 
 const toolOf = (
-  over: Omit<Partial<CustomTool>, "given"> & { readonly given?: Partial<CustomTool["given"]> } = {},
+  over: Omit<Partial<CustomTool>, "given"> & { readonly given?: Partial<CustomTool["definition"]> } = {},
 ) => {
   const { given = {}, ...others } = over;
   return customTool({
@@ -21,7 +21,7 @@ const toolOf = (
     timeoutMs: 1000,
     issuesOf: () => [],
     ...others,
-    given: { description: "looks up", command: ["lookup", "--json"], ...given },
+    definition: { description: "looks up", command: ["lookup", "--json"], ...given },
   });
 };
 

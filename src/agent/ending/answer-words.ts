@@ -143,13 +143,13 @@ export const saysTestsPass = (answer: string): boolean =>
       PASSES.some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence) && !PARTLY.test(sentence),
   );
 
-const toldDone = (sentence: string): boolean =>
+const reportsDone = (sentence: string): boolean =>
   [...MINE, ...DONE].some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence);
 
 /** Whether an answer says plainly that it changed something. */
 export function saysChanged(answer: string): boolean {
   const sentences = plainSentences(answer);
-  return sentences.some(toldDone) && !sentences.some((sentence) => BELIEVED.test(sentence));
+  return sentences.some(reportsDone) && !sentences.some((sentence) => BELIEVED.test(sentence));
 }
 
 /** Characters read of each sentence: its beginning shows what it is. */
@@ -197,12 +197,12 @@ export function noAnswerIn(answer: string, request: string): NoAnswer | undefine
   if (repeats(answer, request)) return "repeats";
   // Code that is shown is more than words.
   if (/^ *(?:```|~~~)/m.test(answer)) return undefined;
-  const said = plainSentences(answer)
+  const sentences = plainSentences(answer)
     .map((sentence) => sentence.slice(0, MAX_SENTENCE))
     .filter((sentence) => !POLITE.test(sentence));
-  const [first = ""] = said;
+  const [first = ""] = sentences;
   if (OPENS_GIVING_UP.test(first) && GIVES_UP.test(first)) return "gives up";
-  const forms = said.map(evasionIn);
+  const forms = sentences.map(evasionIn);
   return forms.includes(undefined) ? undefined : forms[0];
 }
 
@@ -211,8 +211,10 @@ const ONLY_DONE =
 
 /** Not an answer to a question either, although it is one to a task. */
 export const saysOnlyDone = (answer: string): boolean => {
-  const said = plainSentences(answer).filter((sentence) => !POLITE.test(sentence));
-  return said.length > 0 && said.every((sentence) => ONLY_DONE.test(sentence.slice(0, MAX_SENTENCE)));
+  const sentences = plainSentences(answer).filter((sentence) => !POLITE.test(sentence));
+  return (
+    sentences.length > 0 && sentences.every((sentence) => ONLY_DONE.test(sentence.slice(0, MAX_SENTENCE)))
+  );
 };
 
 /** A shorter request may well be its own answer. */
@@ -236,9 +238,12 @@ function copies(answer: string): boolean {
 
 /** The answer is the request itself, with at most a few words around it. */
 function repeats(answer: string, request: string): boolean {
-  const [said, asked] = [wordsOnly(answer), wordsOnly(request)];
-  if (Math.min(said.length, asked.length) < LEAST_REPEATED) return false;
-  return asked.includes(said) || (said.includes(asked) && said.length - asked.length < LEAST_REPEATED);
+  const [answered, requested] = [wordsOnly(answer), wordsOnly(request)];
+  if (Math.min(answered.length, requested.length) < LEAST_REPEATED) return false;
+  return (
+    requested.includes(answered) ||
+    (answered.includes(requested) && answered.length - requested.length < LEAST_REPEATED)
+  );
 }
 
 const wordsOnly = (text: string): string => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "");

@@ -15,7 +15,7 @@ import { byContent, isCache } from "./run-changes.ts";
 export interface BrokenFile {
   readonly path: string;
   /** In the words of its parser. */
-  readonly said: string;
+  readonly error: string;
 }
 
 /** Most files that are parsed, and most bytes of each. */
@@ -138,8 +138,8 @@ export async function brokenFiles(agent: ParseContext, signal: AbortSignal): Pro
     if (parser === undefined || what === "deleted" || isCache(path) || ON_PURPOSE.test(path)) continue;
     if (what === "added" && !parser.knownAlone) continue;
     if ((parsed += 1) > MOST_FILES || signal.aborted) break;
-    const said = await brokenNow({ path, isNew: what === "added", parser }, { ...agent, open: box }, signal);
-    if (said !== undefined) broken.push({ path, said });
+    const error = await brokenNow({ path, isNew: what === "added", parser }, { ...agent, open: box }, signal);
+    if (error !== undefined) broken.push({ path, error });
   }
   return broken;
 }
@@ -164,12 +164,12 @@ async function brokenNow(
     const wrong = await yamlError?.(each);
     return wrong === undefined ? undefined : errorLine(wrong);
   };
-  const said = await fails(text);
-  if (said === undefined || isNew) return said;
+  const error = await fails(text);
+  if (error === undefined || isNew) return error;
   const before = await checkpoints.before(path);
   // The file did not parse before either, or its earlier text is unknown.
   if (before === undefined || (await fails(before)) !== undefined) return undefined;
-  return said;
+  return error;
 }
 
 async function parseError(
@@ -182,8 +182,8 @@ async function parseError(
   const request = { words: [...words, ...includeOptions(path, words)], timeoutMs: TIME_MS, keep: KEEP };
   const ended = await box.exec({ ...request, input: once(bytesOfText(text)) }, signal);
   if (!exits.includes(ended.exit_code)) return undefined;
-  const said = textOfBytes(ended.stderr.head) || textOfBytes(ended.stdout.head);
-  return says?.test(said) === false ? undefined : errorLine(said) || "it does not parse";
+  const output = textOfBytes(ended.stderr.head) || textOfBytes(ended.stdout.head);
+  return says?.test(output) === false ? undefined : errorLine(output) || "it does not parse";
 }
 
 /** A compiler looks for includes beside the file. */
@@ -204,14 +204,14 @@ function jsonError(text: string): string | undefined {
 }
 
 /** The line that names the error, in the program's own words. */
-function errorLine(said: string): string {
-  const lines = said.split("\n").filter((line) => line.trim() !== "");
+function errorLine(output: string): string {
+  const lines = output.split("\n").filter((line) => line.trim() !== "");
   const line = lines.find((each) => /error|line \d/i.test(each)) ?? lines[0] ?? "";
   return visibleLine(line.trim()).slice(0, SAID);
 }
 
 const named = (broken: readonly BrokenFile[]): string =>
-  broken.map(({ path, said }) => `${visibleLine(path)} (${said})`).join(", ");
+  broken.map(({ path, error }) => `${visibleLine(path)} (${error})`).join(", ");
 
 /** For the model, told once. */
 export const brokenText = (broken: readonly BrokenFile[]): string =>

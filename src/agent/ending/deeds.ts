@@ -260,18 +260,18 @@ export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | 
 /** If a call was refused, the refusal is the cause. A person can lift it, and a nudge would hide it. */
 export function lackOf(
   answer: string,
-  asked: RequestFacts,
+  facts: RequestFacts,
   deeds: DeedFacts,
   calls: readonly Pick<EndedCall, "refused">[],
 ): Lack | undefined {
   const isRefused = calls.some(({ refused }) => refused);
-  if (asked.intent === "change" && asked.runs === true) return lackOfRun(answer, asked, deeds, isRefused);
-  const isLook = asked.intent === "repo" || (asked.intent === "change" && asked.looks === true);
-  if (asked.intent === "change" && !isLook) return lackOfChange(answer, asked, deeds, isRefused);
+  if (facts.intent === "change" && facts.runs === true) return lackOfRun(answer, facts, deeds, isRefused);
+  const isLook = facts.intent === "repo" || (facts.intent === "change" && facts.looks === true);
+  if (facts.intent === "change" && !isLook) return lackOfChange(answer, facts, deeds, isRefused);
   if (!isLook || isRefused) return undefined;
   if (!deeds.isGrounded) return "work";
-  const none = noAnswerIn(answer, asked.request);
-  return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
+  const none = noAnswerIn(answer, facts.request);
+  return none ?? (facts.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
 }
 
 /** The request is about running tests. */
@@ -291,16 +291,16 @@ export function ranFor(
 /** A report that the command failed is an answer, too; a report of success is one only if it succeeded. */
 function lackOfRun(
   answer: string,
-  asked: RequestFacts,
+  facts: RequestFacts,
   deeds: DeedFacts,
   isRefused: boolean,
 ): Lack | undefined {
   const { worked, greenTests } = deeds;
   if (isRefused) return undefined;
-  const ran = ranFor(asked, deeds);
-  if (ran === undefined && (asked.isWeak || !worked)) return "run";
+  const ran = ranFor(facts, deeds);
+  if (ran === undefined && (facts.isWeak || !worked)) return "run";
   if (ran?.exitCode !== 0 && !greenTests && saysTestsPass(answer)) return "green";
-  return noAnswerIn(answer, asked.request);
+  return noAnswerIn(answer, facts.request);
 }
 
 function lackOfChange(

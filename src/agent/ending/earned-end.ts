@@ -34,7 +34,7 @@ export const REPAIR_NOW =
 /** The check that has to succeed, and its output. */
 export interface FailingCheck {
   readonly command: string;
-  readonly said: string;
+  readonly output: string;
   /** How often a file was given up; each time, another file is requested next. */
   readonly vain: number;
   /** Added to the usual temperature when the last request brought nothing new, or when the files are begun anew. */
@@ -71,14 +71,14 @@ const RISE_ANEW = 0.3;
 
 /** What a run without a person demands of an answer before it may end. A chat and a subagent have no such rules. */
 export class EndRules {
-  asked: Omit<RequestFacts, "intent"> = { request: "", isWeak: false };
+  facts: Omit<RequestFacts, "intent"> = { request: "", isWeak: false };
   /** Number of this candidate, from 1 on. When it goes in circles, another one is of more use than its next reply. */
   candidate: number | undefined;
   /** The files before the task, if they were shown with it. */
   filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
   readonly #yamlError: YamlError | undefined;
-  readonly #toldKinds = new Set<string>();
+  readonly #reportedKinds = new Set<string>();
   #repairFrom: number | undefined;
   #demanded = 0;
   #repairDemands = 0;
@@ -105,15 +105,15 @@ export class EndRules {
 
   /** Judges by the answer and by what was done for it. */
   earned(answer: string, { intent, deeds, ended }: RunSoFar, mayTell: boolean): Earned {
-    const asked = { ...this.asked, intent: intent.intent };
-    return this.#verdictOn(lackOf(answer, asked, deeds, ended), { intent, deeds, ended }, mayTell);
+    const facts = { ...this.facts, intent: intent.intent };
+    return this.#verdictOn(lackOf(answer, facts, deeds, ended), { intent, deeds, ended }, mayTell);
   }
 
   /** When nothing checks a weak model's changes, the model has to try them itself, and to see what it expects. */
   async tried(run: RunSoFar, mayTell: boolean, ask: AskAnew): Promise<Earned> {
     const { changed, triedSince } = run.deeds;
     const isChecked = this.verification?.checks === true;
-    if (!this.asked.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
+    if (!this.facts.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
     if (triedSince === "nothing") return this.#verdictUntried(run, mayTell);
     const { exitCode, command, text } = triedSince;
     if (exitCode !== 0) return this.#verdictOn(ANSWERS.test(command) ? undefined : "success", run, mayTell);
@@ -135,10 +135,10 @@ export class EndRules {
   /** Asked once for each command. */
   async #checkOutput(command: string, printed: string, ask: AskAnew): Promise<Unexpected | undefined> {
     if (!isComparable(printed)) return undefined;
-    const about = { request: this.asked.request, files: this.filesBefore };
-    const asked = this.#expected.get(command) ?? expectedOf(ask, about, command);
-    this.#expected.set(command, asked);
-    const expected = await asked;
+    const about = { request: this.facts.request, files: this.filesBefore };
+    const expectation = this.#expected.get(command) ?? expectedOf(ask, about, command);
+    this.#expected.set(command, expectation);
+    const expected = await expectation;
     return expected === undefined || isAsExpected(expected, printed)
       ? undefined
       : { command, expected, printed };
@@ -148,7 +148,7 @@ export class EndRules {
   #verdictOn(lack: Lack | undefined, { intent: { intent }, deeds }: RunSoFar, mayTell: boolean): Earned {
     if (lack === undefined) return EARNED;
     const kind = LACKS.has(lack) ? lack : "answer";
-    const { runs = false, looks = false } = this.asked;
+    const { runs = false, looks = false } = this.facts;
     // A model that was only asked to look is never told that a change was asked for.
     const wanted = looks ? "repo" : intent;
     if (mayTell && this.#tellOnce(kind))
@@ -163,9 +163,9 @@ export class EndRules {
    * the same things again.
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
-    const { isWeak, looks } = this.asked;
+    const { isWeak, looks } = this.facts;
     if (!isWeak || looks === true || intent.intent !== "change" || mode === "read-only") return undefined;
-    if (this.asked.runs === true) return this.#runDemand(deeds);
+    if (this.facts.runs === true) return this.#runDemand(deeds);
     if (deeds.acted) return this.#repairDemand(deeds);
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";
@@ -173,7 +173,7 @@ export class EndRules {
   }
 
   #runDemand(deeds: Deeds): Demand | undefined {
-    if (ranFor(this.asked, deeds) !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
+    if (ranFor(this.facts, deeds) !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
     this.#demanded += 1;
     return "run";
   }
@@ -197,7 +197,7 @@ export class EndRules {
    * candidate, returns why it ends.
    */
   circled(deeds: Deeds, files: readonly ShownFile[]): string | undefined {
-    if (!this.asked.isWeak || files.length === 0 || !this.#fails(deeds)) return undefined;
+    if (!this.facts.isWeak || files.length === 0 || !this.#fails(deeds)) return undefined;
     const state = JSON.stringify(files);
     this.#fruitless = this.#failedOn.has(state) ? this.#fruitless + 1 : 0;
     this.#failedOn.add(state);
@@ -215,8 +215,8 @@ export class EndRules {
    * request; for another run, those after a reply that changed nothing.
    */
   rewrites({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): FailingCheck | undefined {
-    const { verification, asked } = this;
-    const mayWrite = asked.isWeak && intent.intent === "change" && mode !== "read-only";
+    const { verification, facts } = this;
+    const mayWrite = facts.isWeak && intent.intent === "change" && mode !== "read-only";
     if (verification === null || !mayWrite || this.#rewritings >= MOST_MENDS) return undefined;
     const isDue = this.#isCandidate || this.#fruitless > 0;
     if (!isDue || !(deeds.acted ? this.#fails(deeds) : verification.wasRed)) return undefined;
@@ -247,13 +247,13 @@ export class EndRules {
   }
 
   #failing(
-    { command, said, saidBefore }: Verification,
+    { command, output, outputBefore }: Verification,
     how: Pick<FailingCheck, "rise" | "mends" | "finding">,
   ): FailingCheck {
     const about = { command, vain: this.#givenUp, byTask: !this.#wrote && this.#beginsByTask(), ...how };
-    if (this.#starts === 0 || this.#wrote) return { ...about, said };
+    if (this.#starts === 0 || this.#wrote) return { ...about, output };
     const anew = this.filesBefore.map(({ path, text }) => ({ path, text: ownText(text) }));
-    return { ...about, said: saidBefore, anew };
+    return { ...about, output: outputBefore, anew };
   }
 
   /**
@@ -290,7 +290,7 @@ export class EndRules {
     agent: ParseContext & { readonly deeds: Pick<Deeds, "changed"> },
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly reason: string } | undefined> {
-    if (!this.asked.isWeak || !agent.deeds.changed) return undefined;
+    if (!this.facts.isWeak || !agent.deeds.changed) return undefined;
     const broken = await brokenFiles({ ...agent, yamlError: this.#yamlError }, signal);
     return broken.length === 0 ? undefined : { text: brokenText(broken), reason: brokenReason(broken) };
   }
@@ -303,8 +303,8 @@ export class EndRules {
     const { changed, acted } = agent.deeds;
     if (agent.intent.intent !== "change" || agent.mode === "read-only") return EARNED;
     // The claim that nothing needs to be done is believed, and reported as such.
-    if (!this.asked.isWeak && !changed && !acted) return EARNED;
-    const { request, isWeak } = this.asked;
+    if (!this.facts.isWeak && !changed && !acted) return EARNED;
+    const { request, isWeak } = this.facts;
     const files = await notAsNamed(request, agent.box);
     const things = isWeak
       ? [...(await thingsNotAsNamed(request, agent.box)), ...(await untouchedOf(request, agent.box))]
@@ -330,8 +330,8 @@ export class EndRules {
   }
 
   #tellOnce(kind: string): boolean {
-    if (this.#toldKinds.has(kind)) return false;
-    this.#toldKinds.add(kind);
+    if (this.#reportedKinds.has(kind)) return false;
+    this.#reportedKinds.add(kind);
     return true;
   }
 
@@ -342,7 +342,7 @@ export class EndRules {
 
   /** Whether a weak model answered a round of repair without a call; true once a round. */
   isIdleRepair(calls: number): boolean {
-    const isIdle = this.asked.isWeak && this.#repairFrom === calls;
+    const isIdle = this.facts.isWeak && this.#repairFrom === calls;
     this.#repairFrom = undefined;
     return isIdle;
   }
@@ -352,7 +352,7 @@ export class EndRules {
    * open and the answer says so plainly, or when the user's own check succeeds.
    */
   doubts(answer: string): boolean {
-    const { request, isWeak } = this.asked;
+    const { request, isWeak } = this.facts;
     if (!isWeak || this.verification?.isProof === true) return false;
     return !(asksOnCondition(request) && saysNotNeeded(answer));
   }
@@ -440,13 +440,13 @@ const AGAIN =
 
 /** One question without the earlier files, one with them. */
 function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
-  const [asked = "", again = ""] = [QUESTION, AGAIN].map((text) => text.replace("COMMAND", () => command));
+  const [question = "", again = ""] = [QUESTION, AGAIN].map((text) => text.replace("COMMAND", () => command));
   if (files.length === 0)
-    return [`${questionOpening(request)}${asked}`, `${questionOpening(request)}${again}`];
+    return [`${questionOpening(request)}${question}`, `${questionOpening(request)}${again}`];
   const before = files.map(({ path, text }) => `[${path}, before the task]\n${ownText(text)}\n`).join("\n");
   return [
-    `${questionOpening(request)}${asked}`,
-    `${questionOpening(request)}${headWithin(before, MOST_FILES)}\n${asked}`,
+    `${questionOpening(request)}${question}`,
+    `${questionOpening(request)}${headWithin(before, MOST_FILES)}\n${question}`,
   ];
 }
 

@@ -125,11 +125,11 @@ function withoutOpening(sentence: string): string {
 }
 
 function isDeed({ text }: Sentence): boolean {
-  const asked = text.replace(REQUEST, "");
-  if (DEMAND.test(asked))
-    return !/^(?:how|what|why|should|does|is)\b/.test(asked) || /\bplease\b/.test(asked);
-  if (ASKING.test(asked)) return INTO_FILE.test(asked);
-  if (asked !== text) return !/^(?:see|know|think|believe)\b/.test(asked);
+  const request = text.replace(REQUEST, "");
+  if (DEMAND.test(request))
+    return !/^(?:how|what|why|should|does|is)\b/.test(request) || /\bplease\b/.test(request);
+  if (ASKING.test(request)) return INTO_FILE.test(request);
+  if (request !== text) return !/^(?:see|know|think|believe)\b/.test(request);
   return DEED.test(text) || NEEDS_A_RUN.test(text);
 }
 
@@ -212,7 +212,7 @@ export function guessIntent(text: string, mode: Mode): Intent {
   const otherwise = mode === "read-only" ? "repo" : "change";
   if (text.length > MAX_CHARACTERS || !/[\p{L}\p{N}]/u.test(text)) return otherwise;
   const matter = sentencesOf(text).filter(
-    ({ text: said }) => !SMALL_TALK.test(said) || said.length > 60 || DEMAND.test(said),
+    ({ text: sentence }) => !SMALL_TALK.test(sentence) || sentence.length > 60 || DEMAND.test(sentence),
   );
   if (matter.length === 0)
     return SMALL_TALK_OR_GREETING.test(text.trim().toLowerCase().replaceAll("’", "'")) ? "direct" : otherwise;
@@ -224,15 +224,15 @@ export function guessIntent(text: string, mode: Mode): Intent {
 
 /** What the questions and the text around them are about; undefined when they do not say, or there are none. */
 function topicOf(matter: readonly Sentence[]): Intent | undefined {
-  const asked = matter
+  const questions = matter
     .map(({ text }) => ({ text, bare: text.replace(REQUEST, "") }))
     .filter(({ text, bare }) => QUESTION.test(text) || ASKING.test(bare));
-  if (asked.length === 0) return undefined;
+  if (questions.length === 0) return undefined;
   const whole = matter.map(({ text }) => text).join(" ");
   const names = matter.map(({ written }) => written.replaceAll(NO_NAMES, " ")).join(" ");
-  if (HERE.test(whole) || asked.some(({ text }) => HERE.test(text)) || NAMED.test(names)) return "repo";
+  if (HERE.test(whole) || questions.some(({ text }) => HERE.test(text)) || NAMED.test(names)) return "repo";
   if (THINGS.test(whole)) return "repo";
-  return asked.every(({ bare }) => GENERAL.test(bare)) ? "direct" : undefined;
+  return questions.every(({ bare }) => GENERAL.test(bare)) ? "direct" : undefined;
 }
 
 /** The intent of one request while it is worked on, shared by its subagents. */

@@ -82,8 +82,8 @@ export function filesWanted(request: string): FilesWanted {
 }
 
 /** The path relative to the workspace; none for a path elsewhere or a pattern. */
-function below(given: string): readonly string[] {
-  const name = given.replaceAll(/^[`"']|[`"']$/g, "").replace(/^(?:\.\/)+/, "");
+function below(text: string): readonly string[] {
+  const name = text.replaceAll(/^[`"']|[`"']$/g, "").replace(/^(?:\.\/)+/, "");
   const isElsewhere = /^[/~]|(?:^|\/)\.\.?(?:\/|$)|\/\//.test(name);
   return name === "" || isElsewhere || /[*?[\]{}$\\\s:]/.test(name) ? [] : [name];
 }

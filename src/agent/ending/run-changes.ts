@@ -309,14 +309,14 @@ export function withBoxLog(
   log: BoxLog,
   workspace: string,
 ): SeenWorkspace & BoxLogReport {
-  const told = boxLogReport(log, workspace);
+  const report = boxLogReport(log, workspace);
   const stays = staysBeside(log, workspace);
   const left = changes && stillThere(changes, log, workspace);
   const looks = mergedHandoff(
     handoff.filter(({ path }) => stays(path)),
-    told.handoff,
+    report.handoff,
   );
-  return { ...told, changes: left, handoff: looks };
+  return { ...report, changes: left, handoff: looks };
 }
 
 type Paths = Pick<RunChanges, "added" | "modified" | "deleted">;

@@ -107,17 +107,17 @@ export class Verification {
   /** How often a project's check that had no end before the first turn has not ended since; else undefined. */
   #runsWithoutEnd: number | undefined;
   #last: Verified | null = null;
-  #toldWeakened = false;
+  #reportedWeakened = false;
   #isRed = false;
   #isGreen = false;
   #exitCode = 1;
   #output = "";
   #bent: string | undefined;
-  readonly #asked: CheckOptions;
+  readonly #options: CheckOptions;
 
-  constructor(check: Check, timeoutMs: number, asked: CheckOptions = { request: "", strict: false }) {
+  constructor(check: Check, timeoutMs: number, options: CheckOptions = { request: "", strict: false }) {
     this.#check = check;
-    this.#asked = asked;
+    this.#options = options;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -141,12 +141,12 @@ export class Verification {
   }
 
   /** The output of the last run of the check. */
-  get said(): string {
+  get output(): string {
     return this.#output;
   }
 
   /** The output before the first turn. */
-  get saidBefore(): string {
+  get outputBefore(): string {
     return this.#before?.text ?? "";
   }
 
@@ -177,9 +177,9 @@ export class Verification {
     const facts = { ...NO_FACTS, commands: [command] };
     const { decision, contained, rules, changes } = (await agent.judge()).judge(facts, "bash");
     if (decision === "deny") return false;
-    const asked = { call: "check", tool: "bash", args: { command }, text: command, mode: agent.mode };
+    const call = { call: "check", tool: "bash", args: { command }, text: command, mode: agent.mode };
     const question = {
-      ...asked,
+      ...call,
       decision: { decision, contained, rules },
       writes: changes,
       fixed: true,
@@ -212,7 +212,7 @@ export class Verification {
     const run = await this.#run(agent, "before", signal);
     const isProjects = this.#check.by === "project";
     if (isProjects && run.cannot !== undefined)
-      return this.#useNoCheck(agent, run.cannot, await this.#asked.remedy?.());
+      return this.#useNoCheck(agent, run.cannot, await this.#options.remedy?.());
     if (isProjects && run.isCut) this.#runsWithoutEnd = 0;
     this.#before = run;
     return run;
@@ -296,13 +296,13 @@ export class Verification {
     if (bent === undefined) return { kind: "green" };
     this.#last = null;
     const words = bentWords(this.command, bent);
-    if (!bent.only && !this.#asked.strict) {
+    if (!bent.only && !this.#options.strict) {
       this.#bent = words;
       agent.emit({ type: "notice", text: words });
       return { kind: "green" };
     }
-    if (last || this.#toldWeakened || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
-    this.#toldWeakened = true;
+    if (last || this.#reportedWeakened || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
+    this.#reportedWeakened = true;
     this.#rounds += 1;
     return { kind: "repair", text: bentText(this.command, bent) };
   }
@@ -322,7 +322,7 @@ export class Verification {
     const texts = { before: (path: string) => checkpoints.before(path), now };
     return bentBy(withoutCaches(changes), texts, {
       command: this.command,
-      request: this.#asked.request,
+      request: this.#options.request,
       wasRed,
     });
   }
@@ -336,9 +336,9 @@ export class Verification {
     const timeoutMs = this.#time(agent, when);
     const request = { words: plain(command), env: NO_CACHES, timeoutMs, keep: KEEP };
     const result = await agent.checkpoints.around(writing, () => this.#ended(agent, request, signal));
-    const said = wordsOf(result);
-    const { lines } = endingOf(result, said);
-    const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
+    const output = wordsOf(result);
+    const { lines } = endingOf(result, output);
+    const text = visible(agent.clean([output, ...lines].filter((part) => part !== "").join("\n")));
     const { exit_code, timed_out, duration_ms: ms } = result;
     this.#tookMs = ms;
     this.#exitCode = exit_code;
@@ -397,8 +397,8 @@ export class Verification {
     const before = this.#before === undefined || this.#before.exit_code === 0 ? "" : ", as it did before";
     const rounds = `${counted(this.#rounds, "round")} of repair`;
     const when = this.#rounds === 0 ? "fails" : `still fails after ${rounds}`;
-    const said = last === "" ? "" : `: ${last}`;
-    return `\`${visible(this.command)}\` ${when} (${ending}${before})${said}`;
+    const lastLine = last === "" ? "" : `: ${last}`;
+    return `\`${visible(this.command)}\` ${when} (${ending}${before})${lastLine}`;
   }
 }
 

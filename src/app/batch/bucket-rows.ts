@@ -118,8 +118,8 @@ const MAX_RESULT_BYTES = 16 * 2 ** 20;
 
 async function resultIn(bucket: Bucket, key: string, signal: AbortSignal): Promise<RowResult> {
   const text = (await bucket.get(key, MAX_RESULT_BYTES, signal)).toString("utf8");
-  const told = rowResultForm.safeParse(parsedJson(text));
-  if (told.success) return told.data;
+  const result = rowResultForm.safeParse(parsedJson(text));
+  if (result.success) return result.data;
   throw new HarnessError(
     EXIT.usage,
     `s3://${bucket.name}/${key} is not a result of harness batch`,

@@ -85,11 +85,11 @@ interface PrintedError {
 
 /** Why `harness … --json` could not begin. */
 export function refusalIn(stdout: string): string | undefined {
-  const told = (lastLine(stdout, '"error"') as PrintedError | undefined)?.error;
-  if (told?.message === undefined) return undefined;
-  return told.remedy === undefined || told.remedy === ""
-    ? told.message
-    : `${told.message}; next: ${told.remedy}`;
+  const error = (lastLine(stdout, '"error"') as PrintedError | undefined)?.error;
+  if (error?.message === undefined) return undefined;
+  return error.remedy === undefined || error.remedy === ""
+    ? error.message
+    : `${error.message}; next: ${error.remedy}`;
 }
 
 function lastLine(stdout: string, mark: string): unknown {

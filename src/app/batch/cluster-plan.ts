@@ -225,9 +225,9 @@ const modelKeyOf = ({ provider }: Settings): string =>
 
 /** Boxes get their own part of the Kubernetes settings; what only the loop's Job needs stays here. */
 function carried(settings: Settings): Readonly<Record<string, string>> {
-  const said = CARRIED.filter((key) => JSON.stringify(settings[key]) !== JSON.stringify(DEFAULTS[key])).map(
-    (key) => [envNameOf(key), printable(key, settings[key])] as const,
-  );
+  const entries = CARRIED.filter(
+    (key) => JSON.stringify(settings[key]) !== JSON.stringify(DEFAULTS[key]),
+  ).map((key) => [envNameOf(key), printable(key, settings[key])] as const);
   const {
     loop_image: _,
     results_claim: __,
@@ -242,7 +242,7 @@ function carried(settings: Settings): Readonly<Record<string, string>> {
     Object.entries(box).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(usual[key])),
   );
   return {
-    ...Object.fromEntries(said),
+    ...Object.fromEntries(entries),
     HARNESS_ENGINE: "kubernetes:",
     [envNameOf("isolation")]: "copy",
     ...(Object.keys(set).length === 0 ? {} : { [envNameOf("kubernetes")]: printable("kubernetes", set) }),

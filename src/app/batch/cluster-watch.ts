@@ -66,19 +66,19 @@ export async function patiently<T>(
   signal: AbortSignal,
 ): Promise<T> {
   const since = clock.now();
-  for (let wait = FIRST_WAIT_MS, told = false; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
+  for (let wait = FIRST_WAIT_MS, warned = false; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
     try {
       const answer = await ask();
-      if (told) warn("the cluster answers again");
+      if (warned) warn("the cluster answers again");
       return answer;
     } catch (thrown) {
       if (!(thrown instanceof ClusterTrouble)) throw thrown;
       if (thrown.kind !== "away" || clock.now() - since > PATIENCE_MS) throw clusterError(thrown, hash);
-      if (!told)
+      if (!warned)
         warn(
           `the cluster does not answer (${visibleLine(thrown.message)}); what runs there continues, and the harness keeps asking`,
         );
-      told = true;
+      warned = true;
       // Up to half of each wait is random, so that many watchers do not come back at the same time.
       const own = wait * (0.5 + clock.random() / 2);
       await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_SERVER_WAIT_MS)), signal);
@@ -170,9 +170,9 @@ async function catchUp(
   const { cluster, hash } = batch;
   const onPod: OnPod = (pod, object) => rows.see(pod, object);
   const unknown = rows.unknown(job);
-  const asked =
+  const labels =
     unknown.length > MOST_SINGLE_REQUESTS ? [{ hash }] : unknown.map((index) => ({ hash, index }));
-  for (const of of asked) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal);
+  for (const of of labels) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal);
 }
 
 /** What is known of each row's last pod; finished rows are forgotten. */
@@ -286,10 +286,10 @@ const isOver = ({ phase }: SeenPod): boolean => phase === "succeeded" || phase =
 
 /** The Job counts the row as done, although its pod, and the pod's message with it, may be gone by then. */
 function doneResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
-  const told = podResult(row, pod);
-  if (told.exit_code === EXIT.done) return told;
+  const result = podResult(row, pod);
+  if (result.exit_code === EXIT.done) return result;
   const reason = "its pod is gone; its result is with the saved results";
-  return { ...told, status: "done", exit_code: EXIT.done, cause: null, reason };
+  return { ...result, status: "done", exit_code: EXIT.done, cause: null, reason };
 }
 
 const aborted = (signal: AbortSignal): Promise<never> =>
@@ -335,8 +335,8 @@ class StallWatch {
 
   async #whyNone(signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, hash } = this.#batch;
-    const said = await patiently(this.#batch, () => cluster.whyNoPods(batchName(hash), signal), signal);
-    return said.map((text) =>
+    const reasons = await patiently(this.#batch, () => cluster.whyNoPods(batchName(hash), signal), signal);
+    return reasons.map((text) =>
       /exceeded quota/.test(text)
         ? `a quota of the namespace is used up: ${visibleLine(text)}`
         : visibleLine(text),
@@ -423,40 +423,45 @@ const describeJob = (hash: string): string => `kubectl describe job ${batchName(
 
 /** Each kind of trouble has its own wording and next step. */
 function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
-  const said = visibleLine(trouble.message);
+  const message = visibleLine(trouble.message);
   switch (trouble.kind) {
     case "away":
     case "expired":
       return new HarnessError(
         EXIT.sandbox,
-        `the cluster does not answer: ${said}`,
+        `the cluster does not answer: ${message}`,
         "kubectl version; what runs there continues, and --resume watches it again",
         trouble,
       );
     case "quota":
       return new HarnessError(
         EXIT.sandbox,
-        `a quota of the namespace is used up: ${said}`,
+        `a quota of the namespace is used up: ${message}`,
         "kubectl describe quota; once there is room, continue with --resume",
         trouble,
       );
     case "forbidden":
       return new HarnessError(
         EXIT.usage,
-        `the cluster forbids it: ${said}`,
+        `the cluster forbids it: ${message}`,
         "kubectl auth can-i --list",
         trouble,
       );
     case "unauthorised":
       return new HarnessError(
         EXIT.usage,
-        `the cluster does not accept your credentials: ${said}`,
+        `the cluster does not accept your credentials: ${message}`,
         "kubectl auth whoami",
         trouble,
       );
     case "no_namespace":
-      return new HarnessError(EXIT.usage, `not found: ${said}`, "kubectl get namespaces", trouble);
+      return new HarnessError(EXIT.usage, `not found: ${message}`, "kubectl get namespaces", trouble);
     case "invalid":
-      return new HarnessError(EXIT.sandbox, `the cluster rejected it: ${said}`, describeJob(hash), trouble);
+      return new HarnessError(
+        EXIT.sandbox,
+        `the cluster rejected it: ${message}`,
+        describeJob(hash),
+        trouble,
+      );
   }
 }

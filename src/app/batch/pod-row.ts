@@ -210,12 +210,13 @@ export function resultMessage(result: RowResult): string {
 
 /** The result of a row by its last pod; undefined if that pod is gone. */
 export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
-  const told = resultFromPod(pod, row);
+  const result = resultFromPod(pod, row);
   const { row: number, kind, target } = row;
   // A loop that was told to end only reports the interruption; the pod says who ended it.
-  if (told !== undefined && told.cause !== "interrupted") return { ...told, row: number, [kind]: target };
+  if (result !== undefined && result.cause !== "interrupted")
+    return { ...result, row: number, [kind]: target };
   return {
-    ...withoutRun(row, endOf(pod, told?.reason)),
+    ...withoutRun(row, endOf(pod, result?.reason)),
     attempts: pod?.failures ?? 0,
     duration_ms: pod?.ms ?? 0,
   };
@@ -227,12 +228,12 @@ function resultFromPod(pod: SeenPod | undefined, row: BatchRow): RowResult | und
   if (end === undefined || end.container !== "loop") return undefined;
   const read = rowResultForm.safeParse(parsedJson(end.message));
   if (!read.success || read.data.id !== row.id || read.data.exit_code !== end.code) return undefined;
-  const told = { ...read.data, attempts: pod?.failures ?? 0 };
+  const result = { ...read.data, attempts: pod?.failures ?? 0 };
   // The run is a process of its own, the largest in the pod, so the kernel ends it first; the loop survives to report
   // it.
-  return end.reason === OUT_OF_MEMORY && told.cause === "killed"
-    ? { ...told, ...outOfMemory(end.container) }
-    : told;
+  return end.reason === OUT_OF_MEMORY && result.cause === "killed"
+    ? { ...result, ...outOfMemory(end.container) }
+    : result;
 }
 
 const failed = (cause: RowCause, exit_code: number, reason: string): RowEnd => ({
@@ -248,7 +249,7 @@ const outOfMemory = (container: string): RowEnd =>
   failed("memory", KILLED, `its ${container} ran out of memory`);
 
 /** Each cause of an end in the cluster has its own wording. */
-function endOf(pod: SeenPod | undefined, said?: string): RowEnd {
+function endOf(pod: SeenPod | undefined, ownReason?: string): RowEnd {
   if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and its output with it");
   const { end, reason } = pod;
   const code = end?.code ?? KILLED;
@@ -257,15 +258,15 @@ function endOf(pod: SeenPod | undefined, said?: string): RowEnd {
   if (reason === "Evicted" || pod.disrupted) return failed("evicted", code, `its pod was evicted: ${reason}`);
   if (end === undefined)
     return failed("lost", EXIT.failed, `its pod ended without a result${reason === "" ? "" : `: ${reason}`}`);
-  return endOfContainer(end, said);
+  return endOfContainer(end, ownReason);
 }
 
-function endOfContainer({ container, code, message }: NonNullable<SeenPod["end"]>, said?: string): RowEnd {
+function endOfContainer({ container, code, message }: NonNullable<SeenPod["end"]>, reason?: string): RowEnd {
   if (container === "clone")
     return failed("repo", EXIT.usage, message === "" ? "it cannot be cloned" : message);
   if (code === EXIT.done) return { status: "done", exit_code: EXIT.done, reason: "", cause: null };
   const [status, cause] = causeOfCode(code);
-  return { status, exit_code: code, cause, reason: said ?? message.trim().split("\n").at(-1) ?? "" };
+  return { status, exit_code: code, cause, reason: reason ?? message.trim().split("\n").at(-1) ?? "" };
 }
 
 /**
@@ -329,7 +330,7 @@ async function usable(
   const note = await podNoteOn({ host, settings, workspace }, record);
   if (note?.usable === false) return `${folder}: ${note.text}; ${OR_NONE}`;
   if (note !== undefined) warn(`rows of ${folder}: ${note.text}`);
-  return { workspace, told: { ...record, installed: null } };
+  return { workspace, record: { ...record, installed: null } };
 }
 
 interface Built {
@@ -377,8 +378,8 @@ async function environmentOfRow(folder: string, index: number): Promise<Environm
   });
   if (text === undefined) return undefined;
   try {
-    const told = environmentsForm.parse(JSON.parse(text)).find(({ rows }) => inRanges(rows, index));
-    return told === undefined ? undefined : recordFrom(told.environment);
+    const entry = environmentsForm.parse(JSON.parse(text)).find(({ rows }) => inRanges(rows, index));
+    return entry === undefined ? undefined : recordFrom(entry.environment);
   } catch (thrown) {
     throw damaged(file, thrown);
   }

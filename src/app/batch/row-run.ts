@@ -236,9 +236,9 @@ function wordsFor(row: BatchRow, plan: RowPlan, place: Place): readonly string[]
     // Nothing in a clone has to be preserved, but only a layer shows what was thrown away.
     ...(place.passing ? { "--isolation": plan.settings.isolation === "copy" ? "copy" : "overlay" } : {}),
   };
-  const said = Object.entries(own).filter(([, value]) => value !== undefined);
+  const entries = Object.entries(own).filter(([, value]) => value !== undefined);
   const flags = new Map(plan.flags);
-  for (const [name] of said) flags.delete(name);
+  for (const [name] of entries) flags.delete(name);
   // With a read-only row, several attempts would be an error, even if only the batch asks for them.
   if (row.mode === "read-only") flags.delete("--attempts");
   return [
@@ -246,7 +246,7 @@ function wordsFor(row: BatchRow, plan: RowPlan, place: Place): readonly string[]
     "--json",
     "--quiet",
     ...[...flags.values()].flat(),
-    ...said.map(([name, value]) => `${name}=${value}`),
+    ...entries.map(([name, value]) => `${name}=${value}`),
     `--cwd=${place.folder}`,
     "-",
   ];
@@ -287,8 +287,8 @@ function outcomeOf(ran: ChildEnd, finished: FinishedRun | undefined): TryResult[
 }
 
 function reasonIn({ code, stdout, stderr }: ChildEnd, finished: FinishedRun | undefined): string {
-  const said = finished?.reason ?? refusalIn(stdout) ?? lastLines(stderr);
-  return code === null ? `its process was killed. ${said}`.trim() : said;
+  const reason = finished?.reason ?? refusalIn(stdout) ?? lastLines(stderr);
+  return code === null ? `its process was killed. ${reason}`.trim() : reason;
 }
 
 /** The outcome of a row that never became a run. */

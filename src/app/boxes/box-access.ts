@@ -203,9 +203,12 @@ export async function readingBox(
     beside,
     ownOnly: true,
   };
-  const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
+  const warnUnlessKnown = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
   // An index outlasts this box, and the files that it reads may contain the value of a secret.
-  return hiding(await openBoxFor({ ...opening, warn: told }, signal), knownSecrets(host, settings));
+  return hiding(
+    await openBoxFor({ ...opening, warn: warnUnlessKnown }, signal),
+    knownSecrets(host, settings),
+  );
 }
 
 /**
@@ -284,8 +287,8 @@ async function startOne(box: OwnedBox, service: Service, signal: AbortSignal): P
   for (;;) {
     signal.throwIfAborted();
     if (over.result !== undefined) throw failed(service, `it exited with code ${over.result.exit_code}`, job);
-    const asked = { words: ["sh", "-c", health], timeoutMs: HEALTH_MS, keep: KEEP };
-    if ((await box.exec(asked, signal)).exit_code === 0) return;
+    const request = { words: ["sh", "-c", health], timeoutMs: HEALTH_MS, keep: KEEP };
+    if ((await box.exec(request, signal)).exit_code === 0) return;
     if (performance.now() > until)
       throw failed(service, `its health command did not succeed within ${PATIENCE_MS / 1000} s`, job);
     await sleep(LOOK_MS);
@@ -295,8 +298,12 @@ async function startOne(box: OwnedBox, service: Service, signal: AbortSignal): P
 const LAST_LINES = 8;
 
 function failed({ name }: Service, why: string, job: Job): HarnessError {
-  const said = Buffer.from(job.output().stdout).toString("utf8").trimEnd().split("\n").slice(-LAST_LINES);
-  const lines = said.map((line) => `\n    ${visible(line.slice(0, 300))}`).join("");
+  const lastLines = Buffer.from(job.output().stdout)
+    .toString("utf8")
+    .trimEnd()
+    .split("\n")
+    .slice(-LAST_LINES);
+  const lines = lastLines.map((line) => `\n    ${visible(line.slice(0, 300))}`).join("");
   return new HarnessError(
     EXIT.sandbox,
     `the service ${name} could not be used: ${why}${lines}`,

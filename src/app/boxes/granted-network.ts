@@ -42,18 +42,18 @@ export const namedIn = (allowed: readonly string[]): readonly Grant[] =>
 
 /** What boxes with these settings may reach; undefined if nothing now, and nothing later. */
 export async function networkFor(
-  given: NetworkParts,
+  parts: NetworkParts,
   signal: AbortSignal,
 ): Promise<NetworkRequest | undefined> {
-  const { host, settings, onConnection } = given;
+  const { host, settings, onConnection } = parts;
   const { allow_domains } = settings;
   const secrets = secretBindings(host, settings, namedIn(allow_domains));
-  if (allow_domains.length === 0 && given.mayGrant !== true) return undefined;
-  const { grants, variables, files } = await grantsOf(allow_domains, given, signal);
+  if (allow_domains.length === 0 && parts.mayGrant !== true) return undefined;
+  const { grants, variables, files } = await grantsOf(allow_domains, parts, signal);
   const { env } = host;
   const trust = async (): Promise<string> => {
     const { hostTrust } = await import("../../docker/egress/host-trust.ts");
-    return hostTrust(env, given.warn);
+    return hostTrust(env, parts.warn);
   };
   const placeholders = secrets.map(({ name, placeholder }) => [name, placeholder] as const);
   return {
@@ -84,19 +84,19 @@ export const boundsOf = ({
  */
 export async function grantsOf(
   domains: readonly string[],
-  given: NetworkParts,
+  parts: NetworkParts,
   signal: AbortSignal,
 ): Promise<Required<Pick<NetworkRequest, "grants" | "variables" | "files">>> {
-  const asked = await registriesOf(domains.filter(isPreset), given, signal);
-  for (const { preset, grants, asked: from } of asked)
-    given.warn(
+  const presets = await registriesOf(domains.filter(isPreset), parts, signal);
+  for (const { preset, grants, source: from } of presets)
+    parts.warn(
       `granted by ${preset}${from === "box" ? " of the box" : ""}: ${grants.map(placeOf).join(", ")}`,
     );
-  const grants = [...namedIn(domains), ...asked.flatMap((each) => each.grants)];
+  const grants = [...namedIn(domains), ...presets.flatMap((each) => each.grants)];
   return {
     grants,
-    variables: { ...registryVariables(asked), ...(await installRules(grants, given)) },
-    files: registryFiles(asked),
+    variables: { ...registryVariables(presets), ...(await installRules(grants, parts)) },
+    files: registryFiles(presets),
   };
 }
 
@@ -123,11 +123,11 @@ async function registriesOf(
 }
 
 /** Points the box's tools at the registries that the user's tools are set to. */
-export const registryVariables = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
-  Object.assign({}, ...asked.map(({ variables }) => variables)) as Readonly<Record<string, string>>;
+export const registryVariables = (presets: readonly PresetGrants[]): Readonly<Record<string, string>> =>
+  Object.assign({}, ...presets.map(({ variables }) => variables)) as Readonly<Record<string, string>>;
 
-export const registryFiles = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
-  Object.assign({}, ...asked.map(({ settings }) => settings)) as Readonly<Record<string, string>>;
+export const registryFiles = (presets: readonly PresetGrants[]): Readonly<Record<string, string>> =>
+  Object.assign({}, ...presets.map(({ settings }) => settings)) as Readonly<Record<string, string>>;
 
 /** Variables that make installations safer, if there is a registry to install from. */
 async function installRules(

@@ -137,8 +137,8 @@ export async function execAnswer(
     import("../../render/renderers.ts"),
     import("../../tools/shell-command.ts"),
   ]);
-  const { handoff: _, ...told } = boxLogReport(log, workspace);
-  const plain = execJson(result, changes, told);
+  const { handoff: _, ...report } = boxLogReport(log, workspace);
+  const plain = execJson(result, changes, report);
   // The cause as a run names it: the box itself notices neither a full disk nor a host name that does not resolve.
   const answer = isUnstarted(result)
     ? plain

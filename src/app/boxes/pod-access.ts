@@ -178,11 +178,11 @@ const TRUE = { words: ["true"], timeoutMs: 10_000, keep: { head: 1024, tail: 0 }
 async function testBox(host: Host, settings: Settings, address: ClusterName): Promise<Health> {
   const workspace = await mkdtemp(path.join(tmpdir(), "harness-doctor-"));
   const begun = performance.now();
-  const said: string[] = [];
+  const warnings: string[] = [];
   try {
     const own = { ...settings, mode: "workspace-write", isolation: "copy" } as const;
     const plain = { ...own, allow_domains: [], secrets: {}, env: null };
-    const warn = (text: string): void => void said.push(text);
+    const warn = (text: string): void => void warnings.push(text);
     const opening = {
       host,
       settings: plain,
@@ -200,7 +200,7 @@ async function testBox(host: Host, settings: Settings, address: ClusterName): Pr
       : broken("box", `a command in a pod failed: ${ran.reason}`, "harness sandbox shell");
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "kubectl get events";
-    return broken("box", [reasonOf(thrown), ...said].join("; "), remedy);
+    return broken("box", [reasonOf(thrown), ...warnings].join("; "), remedy);
   } finally {
     await rm(workspace, { recursive: true, force: true });
   }

@@ -68,14 +68,14 @@ export async function systemLayer(wanted: LayersRequest): Promise<string | null>
     const missing = await missingOf(wanted, stages);
     onPlan([...missing, own].reduce((sum, { steps }) => sum + steps.length + 1, 0));
     const images: string[] = [];
-    await using held = new AsyncDisposableStack();
+    await using stack = new AsyncDisposableStack();
     for (const [at, stage] of stages.entries()) {
       const isMade = stage.steps.length === 0;
       if (!isMade && missing.has(stage)) await make(wanted, stage, images);
-      images.push(isMade ? (bases.stages[at] ?? "") : await holdStage(wanted, stage, images, held));
+      images.push(isMade ? (bases.stages[at] ?? "") : await holdStage(wanted, stage, images, stack));
     }
     await make(wanted, own, images);
-    await held.disposeAsync();
+    await stack.disposeAsync();
     // Another build may still hold a stage; that build then removes it.
     for (const { tag, steps } of stages) if (steps.length > 0) await removeSystemImage(engine, tag);
   }
@@ -92,14 +92,14 @@ async function holdStage(
   wanted: LayersRequest,
   stage: Layer,
   stages: readonly string[],
-  held: AsyncDisposableStack,
+  stack: AsyncDisposableStack,
 ): Promise<string> {
   const { engine, host } = wanted;
   const labels = ownerLabels(host.uid, await thisProcess());
   for (let tries = 1; ; tries += 1) {
     try {
       const image = await idOf(engine, stage);
-      held.use(await unstartedContainer(engine, { image, labels }));
+      stack.use(await unstartedContainer(engine, { image, labels }));
       return image;
     } catch (thrown) {
       if (!isMissing(thrown) || tries === HOLD_TRIES) throw thrown;
@@ -210,7 +210,7 @@ export async function networkOf(
   const names = [...new Set([...registries, ...settings.allow_domains])];
   if (names.length === 0) return undefined;
   const question = { env: host.env, workspace, uid: host.uid, state: host.places.state, signal };
-  const [asked, roots] = await Promise.all([
+  const [presetGrants, roots] = await Promise.all([
     askRegistries({
       ...question,
       presets: names.filter(isPreset),
@@ -221,16 +221,16 @@ export async function networkOf(
   const hosts = names.filter((name) => !isPreset(name)).map((name) => parseGrant(name));
   const presets = new Set<string>(names.filter(isPreset));
   return {
-    grants: [...hosts, ...asked.flatMap(({ grants }) => grants)],
+    grants: [...hosts, ...presetGrants.flatMap(({ grants }) => grants)],
     ...boundsOf(settings),
     // The host's variables, for the proxies that they name; the box gets none of them.
     env: host.env,
     // A recipe decides whether install scripts run; detected recipes leave them out.
     variables: {
-      ...registryVariables(asked),
+      ...registryVariables(presetGrants),
       ...ageVariables(presets, settings.min_release_age, Date.now()),
     },
-    files: registryFiles(asked),
+    files: registryFiles(presetGrants),
     roots,
     trust: () => Promise.resolve(roots),
   };
@@ -246,8 +246,8 @@ export const askerIn =
     const words = ["sh", "-c", 'command -v "$1" >/dev/null 2>&1 && exec "$@"', "sh", ...argv];
     const once = { root: packageRoot, image, argv: words, memory: 512 * 2 ** 20, pids: 128, labels: LABELS };
     // An image without a shell has no tool to ask either.
-    const said = await runOnce(engine, once, 30_000).catch(() => undefined);
-    return said?.exit_code === 0 ? said.stdout : null;
+    const output = await runOnce(engine, once, 30_000).catch(() => undefined);
+    return output?.exit_code === 0 ? output.stdout : null;
   };
 
 /**

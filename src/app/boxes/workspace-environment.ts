@@ -19,7 +19,7 @@ import { isImageThere } from "../../docker/image-progress.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { detectRecipe, type ProjectFile, projectFiles } from "../../docker/environments/detect-recipe.ts";
-import { registriesAsked } from "../../docker/environments/system-steps.ts";
+import { registriesUsed } from "../../docker/environments/system-steps.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import { type Context, type ContextFile, readContext } from "../../docker/environments/context-files.ts";
@@ -73,14 +73,14 @@ export async function environmentFor(
 export async function unbuiltEnvironment({
   host,
   settings,
-  workspace: given,
+  workspace: folder,
 }: {
   readonly host: Host;
   readonly settings: Pick<Settings, "env" | "image">;
   readonly workspace: string;
 }): Promise<string | undefined> {
   if (settings.env !== null || settings.image !== null) return undefined;
-  const workspace = await realpath(given).catch(() => given);
+  const workspace = await realpath(folder).catch(() => folder);
   if ((await readRecord(filesOf(host.places.state, workspace, ""))) !== undefined) return undefined;
   const chosen = await chooseRecipe(host, workspace, null).catch(() => undefined);
   const { toolchains = {}, setup = [], image = null } = chosen?.recipe ?? {};
@@ -254,14 +254,17 @@ const MAX_BYTES = 2 ** 20;
 function withDetected(read: FoundRecipe, detected: FoundRecipe): FoundRecipe {
   if (read.recipe.setup.length === 0) return read;
   const { folders } = detected.recipe;
-  const asked = [...new Set([...detected.recipe.registries, ...registriesAsked(read.recipe.setup)])];
+  const registries = [...new Set([...detected.recipe.registries, ...registriesUsed(read.recipe.setup)])];
   return {
     ...read,
-    recipe: { ...read.recipe, folders: [...folders], registries: asked },
+    recipe: { ...read.recipe, folders: [...folders], registries },
     taken: [
       ...read.taken,
       ...folders.map((folder) => ({ what: `kept in a volume: ${folder}`, from: "the project's files" })),
-      ...asked.map((name) => ({ what: `registry: ${name}`, from: "the project's files and its commands" })),
+      ...registries.map((name) => ({
+        what: `registry: ${name}`,
+        from: "the project's files and its commands",
+      })),
     ],
   };
 }

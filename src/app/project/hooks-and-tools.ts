@@ -4,8 +4,8 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type AnyTool, type Extensions, NO_EXTENSIONS, NO_FACTS } from "../../core/tool.ts";
 import {
-  type CustomToolGiven,
-  type HookGiven,
+  type CustomToolDefinition,
+  type HookDefinition,
   type HookOwner,
   patienceOf,
 } from "../../core/added-programs.ts";
@@ -27,7 +27,7 @@ type HookParts = Pick<ExtensionParts, "host" | "settings" | "workspace" | "sessi
 export async function openHooks(parts: HookParts, project: TrustedFile): Promise<Extensions> {
   const { settings, workspace, session } = parts;
   const place = await hostPlace(parts);
-  const own = settings.hooks.map((given) => userHook(given, parts, place));
+  const own = settings.hooks.map((definition) => userHook(definition, parts, place));
   const theirs = project.state === "trusted" ? theirHooks(parts, project) : [];
   const hooks = hooksOf([...own, ...theirs], { session, workspace, mode: settings.mode });
   return { ...NO_EXTENSIONS, hooks };
@@ -45,9 +45,14 @@ async function hostPlace({ host, workspace }: HookParts): Promise<HostPlace> {
   return { env, home: places.home, apart, cwd: existsSync(folder) && !inside ? folder : "/" };
 }
 
-function userHook(given: HookGiven, { host, workspace }: HookParts, place: HostPlace): Hook {
+function userHook(definition: HookDefinition, { host, workspace }: HookParts, place: HostPlace): Hook {
   const values = keptValues({ stateDir: host.places.state, workspace, owner: "user" });
-  return { owner: "user", given, values, run: (run, signal) => runOnHost(given.command, place, run, signal) };
+  return {
+    owner: "user",
+    definition,
+    values,
+    run: (run, signal) => runOnHost(definition.command, place, run, signal),
+  };
 }
 
 function theirHooks(
@@ -58,12 +63,12 @@ function theirHooks(
   const judge = lazyJudge(host, settings, workspace);
   // If the workspace is a copy, the box has nothing above it.
   const folder = settings.isolation === "copy" ? workspace : top;
-  return readHooks(file, text).map((given) => ({
+  return readHooks(file, text).map((definition) => ({
     owner: "project",
-    given,
+    definition,
     values,
     run: async (run, signal) => {
-      const { command } = given;
+      const { command } = definition;
       const words = typeof command === "string" ? command : shellText(command);
       const { decision, rules } = (await judge()).judge({ ...NO_FACTS, commands: [words], folder }, "hook");
       const verdict: HookVerdict = { decision, rules };
@@ -81,7 +86,7 @@ function theirHooks(
 }
 
 /** A trusted file must be readable: otherwise the run would go on without its guards. */
-function readHooks(file: string, text: string): readonly HookGiven[] {
+function readHooks(file: string, text: string): readonly HookDefinition[] {
   try {
     return projectHooks(file, text);
   } catch (thrown) {
@@ -91,7 +96,7 @@ function readHooks(file: string, text: string): readonly HookGiven[] {
 
 interface Added {
   readonly name: string;
-  readonly given: CustomToolGiven;
+  readonly definition: CustomToolDefinition;
   readonly owner: HookOwner;
   readonly folder: string;
 }
@@ -99,9 +104,9 @@ interface Added {
 /** The tools that the user and a trusted project added. A tool that cannot be used is left out with a warning. */
 export function openTools(parts: ExtensionParts, project: TrustedFile): Promise<Extensions> {
   const { settings, workspace, warn } = parts;
-  const own = Object.entries(settings.tools).map(([name, given]): Added => ({
+  const own = Object.entries(settings.tools).map(([name, definition]): Added => ({
     name,
-    given,
+    definition,
     owner: "user",
     folder: workspace,
   }));
@@ -129,9 +134,9 @@ function theirTools({ settings, workspace, warn }: ExtensionParts, project: Trus
   if (project.state !== "trusted") return [];
   try {
     const folder = settings.isolation === "copy" ? workspace : project.top;
-    return Object.entries(projectTools(project.file, project.text)).map(([name, given]) => ({
+    return Object.entries(projectTools(project.file, project.text)).map(([name, definition]) => ({
       name,
-      given,
+      definition,
       owner: "project",
       folder,
     }));
@@ -142,20 +147,20 @@ function theirTools({ settings, workspace, warn }: ExtensionParts, project: Trus
 }
 
 function toolFor(
-  { name, given, owner, folder }: Added,
+  { name, definition, owner, folder }: Added,
   { host, settings, workspace }: ExtensionParts,
 ): AnyTool | string {
-  const issuesOf = checkOf(given.schema ?? {});
+  const issuesOf = checkOf(definition.schema ?? {});
   if (typeof issuesOf === "string") return issuesOf;
-  const { command } = given;
+  const { command } = definition;
   return customTool({
     name,
-    given,
+    definition,
     commandText: typeof command === "string" ? command : shellText(command),
     folder,
-    timeoutMs: patienceOf(given.timeout, settings.timeout),
+    timeoutMs: patienceOf(definition.timeout, settings.timeout),
     issuesOf,
-    ...(given.state === true
+    ...(definition.state === true
       ? { values: keptValues({ stateDir: host.places.state, workspace, owner }) }
       : {}),
   });
@@ -165,7 +170,7 @@ const MAX_ISSUES = 8;
 
 /** Checks arguments against the schema; a text says why the schema is invalid. */
 function checkOf(
-  schema: NonNullable<CustomToolGiven["schema"]>,
+  schema: NonNullable<CustomToolDefinition["schema"]>,
 ): ((args: unknown) => readonly string[]) | string {
   try {
     const ajv = new Ajv2020({ allErrors: false, strict: false, validateFormats: false });

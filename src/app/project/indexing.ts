@@ -101,12 +101,12 @@ export async function indexFolder(
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
   const made = await withRepair(access, place, async () => {
     await using index = await OpenedIndex.write(access, place, opening);
-    const { told, ...updated } = await updateIndex(index, vectors, indexing, signal);
+    const { questions, ...updated } = await updateIndex(index, vectors, indexing, signal);
     index.warnOfHidden();
     await tidyStore(index, note, signal);
     await noteWordSearch(index, vectors, note, signal);
     const { chunks, ...rest } = await embedChunks(index, vectors, indexing, signal);
-    if (rest.kind === "whole") await measureWorth(index, vectors, told, signal);
+    if (rest.kind === "whole") await measureWorth(index, vectors, questions, signal);
     const awaited = vectors.kind === "none" ? (vectors.awaited ?? null) : null;
     if (index.facts.awaited !== awaited) index.catalog.note({ awaited });
     const { share, next } = vectorShare(rest.embedded, chunks);
@@ -124,7 +124,7 @@ async function updateIndex(
   vectors: Vectors,
   { host, settings, workspace, quiet, note }: Indexing,
   signal: AbortSignal,
-): Promise<Updated & { readonly told: readonly CommitQuestion[] }> {
+): Promise<Updated & { readonly questions: readonly CommitQuestion[] }> {
   const { readingBox } = await import("../boxes/box-access.ts");
   await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
   const progress = new ProgressLine(stderr, { what: "indexing", quiet });
@@ -133,12 +133,12 @@ async function updateIndex(
     const updated = await index.update(box, { onProgress }, signal);
     const { worth } = index.facts;
     if (vectors.kind === "none" || !isDue({ model: vectors.model.id, worth }, updated.chunks))
-      return { ...updated, told: [] };
+      return { ...updated, questions: [] };
     const { historyIn } = await import("../../search/measure-worth.ts");
     const files = new Set(index.catalog.files().keys());
-    const told = await historyIn(box, files, QUESTIONS, signal).catch(() => []);
+    const questions = await historyIn(box, files, QUESTIONS, signal).catch(() => []);
     signal.throwIfAborted();
-    return { ...updated, told };
+    return { ...updated, questions };
   } finally {
     progress.end();
   }
@@ -161,10 +161,10 @@ async function noteWordSearch(
 async function measureWorth(
   { store, catalog }: OpenedIndex,
   vectors: Vectors,
-  told: readonly CommitQuestion[],
+  questions: readonly CommitQuestion[],
   signal: AbortSignal,
 ): Promise<void> {
-  if (vectors.kind === "none" || told.length === 0) return;
+  if (vectors.kind === "none" || questions.length === 0) return;
   const [{ measuredWorth }, { queryVector }] = await Promise.all([
     import("../../search/measure-worth.ts"),
     import("../../search/embed-model.ts"),
@@ -172,12 +172,12 @@ async function measureWorth(
   const { model, dimension } = vectors;
   let silent = false;
   const vectorOf = async (text: string): Promise<Float32Array | null> => {
-    const asked = silent ? null : await queryVector(model, text, { dimension, signal });
+    const answer = silent ? null : await queryVector(model, text, { dimension, signal });
     // After one failure the model is not asked again: there may be a hundred questions.
-    silent ||= asked?.kind !== "vector";
-    return asked?.kind === "vector" ? asked.vector : null;
+    silent ||= answer?.kind !== "vector";
+    return answer?.kind === "vector" ? answer.vector : null;
   };
-  const worth = await measuredWorth(store, told, { model: model.id, vectorOf, signal });
+  const worth = await measuredWorth(store, questions, { model: model.id, vectorOf, signal });
   if (worth !== null) catalog.note({ worth });
 }
 
@@ -228,7 +228,7 @@ export async function watch(
   // The folder it was started in may be removed and recreated meanwhile, and no thread can start in a removed folder.
   process.chdir("/");
   onIndexed(await indexFolder(indexing, signal));
-  let told = "";
+  let warned = "";
   for (;;) {
     const began = performance.now();
     try {
@@ -236,13 +236,13 @@ export async function watch(
       await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
       if (fresh) continue;
       onIndexed(await indexFolder({ ...indexing, quiet: true }, signal, BRIEFLY));
-      told = "";
+      warned = "";
     } catch (thrown) {
       signal.throwIfAborted();
       if (!(thrown instanceof HarnessError)) throw thrown;
-      if (told !== thrown.message)
+      if (warned !== thrown.message)
         indexing.note(`could not be brought up to date, trying again: ${thrown.message}`);
-      told = thrown.message;
+      warned = thrown.message;
       await sleep(TROUBLE_MS, undefined, { signal });
     }
   }

@@ -73,13 +73,13 @@ export interface TestedServer {
 
 /** Starts one server as a run would, asks for its tools, and ends it. `accept`: trust what the server says now. */
 export async function tryServer(
-  asked: McpRequest,
+  request: McpRequest,
   name: string,
   { accept, signal }: { readonly accept: boolean; readonly signal: AbortSignal },
 ): Promise<TestedServer> {
-  const { host, config, workspace, warn } = asked;
+  const { host, config, workspace, warn } = request;
   const { settings } = config;
-  const plan = await planOf(asked, name);
+  const plan = await planOf(request, name);
   const notices: string[] = [];
   const emit = (event: { readonly type: string; readonly text?: string }): void => {
     if (event.type === "notice" && event.text !== undefined) notices.push(event.text);
@@ -100,12 +100,12 @@ export async function tryServer(
   if (served === undefined) return { name, up: false, why: notices.join("; "), tools: [], left: [], notices };
   await session.ready();
   if (accept) await served.pins.keep(served.catalogue.tools);
-  return await testedServer(asked, served, { notices, accept });
+  return await testedServer(request, served, { notices, accept });
 }
 
 async function testedServer(
   { host, config, workspace }: McpRequest,
-  { server, catalogue, held, facts }: Served,
+  { server, catalogue, leftOut, facts }: Served,
   { notices, accept }: { readonly notices: readonly string[]; readonly accept: boolean },
 ): Promise<TestedServer> {
   const judge = await lazyJudge(host, config.settings, workspace)();
@@ -116,7 +116,7 @@ async function testedServer(
     tools: catalogue.tools.map((tool) => {
       const { decision, contained } = judge.judge(facts, tool.name);
       const { name, description } = tool;
-      return { name, description, decision, contained, held: !accept && held.includes(tool) };
+      return { name, description, decision, contained, held: !accept && leftOut.includes(tool) };
     }),
     left: catalogue.left,
     notices,

@@ -185,8 +185,8 @@ export function serverDoes(
 ): { readonly text: string; readonly loosens: boolean } {
   const why = whyNot(settings, false);
   if (why !== undefined) return { text: `the MCP server ${name} is ignored: ${why}`, loosens: false };
-  const asked = variablesIn(settings);
-  const reads = asked.length === 0 ? "" : `, with your ${asked.join(", ")}`;
+  const variables = variablesIn(settings);
+  const reads = variables.length === 0 ? "" : `, with your ${variables.join(", ")}`;
   if ("url" in settings) {
     const sent = Object.keys(settings.headers);
     const headers = sent.length === 0 ? "" : `, with the headers ${sent.join(", ")}`;

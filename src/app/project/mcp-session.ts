@@ -52,7 +52,7 @@ export interface Served {
   errors: () => string;
   catalogue: ToolCatalogue;
   /** Tools left out until somebody has reviewed them. */
-  held: readonly McpTool[];
+  leftOut: readonly McpTool[];
 }
 
 /** Variables of the user's that a program on this machine gets; none of them holds a key. */
@@ -132,7 +132,7 @@ export class McpSession implements Extensions {
       facts: factsOf(settings),
       errors: () => "",
       catalogue: EMPTY,
-      held: [],
+      leftOut: [],
     };
     return [served];
   }
@@ -187,23 +187,23 @@ export class McpSession implements Extensions {
     served.catalogue = catalogueOf(plan.name, server.tools, settings.tools);
     const { tools, left } = served.catalogue;
     this.#tellLeft(plan.name, left);
-    served.held = [];
+    served.leftOut = [];
     if (server.isUp) {
       const { changed, added } = pins.compare(tools);
       const others = [...changed, ...added];
-      const isHeld = settings.on_change === "leave-out" && others.length > 0;
-      if (isHeld) served.held = others;
+      const isLeftOut = settings.on_change === "leave-out" && others.length > 0;
+      if (isLeftOut) served.leftOut = others;
       else void pins.keep(tools).catch(() => undefined);
-      this.#tellChanges(plan.name, { changed, added, isHeld });
+      this.#tellChanges(plan.name, { changed, added, isLeftOut });
     }
     this.#rebuild();
   }
 
   #rebuild(): void {
     const taken = new Map<string, AnyTool>();
-    for (const { catalogue, held, server, facts } of this.served)
+    for (const { catalogue, leftOut, server, facts } of this.served)
       for (const tool of catalogue.tools) {
-        if (held.includes(tool)) continue;
+        if (leftOut.includes(tool)) continue;
         if (taken.has(tool.name))
           this.#tell(`two MCP servers have a tool ${tool.name}: the first one is used`);
         else taken.set(tool.name, mcpTool(tool, server, facts));
@@ -222,22 +222,22 @@ export class McpSession implements Extensions {
     {
       changed,
       added,
-      isHeld,
+      isLeftOut,
     }: {
       readonly changed: readonly McpTool[];
       readonly added: readonly McpTool[];
-      readonly isHeld: boolean;
+      readonly isLeftOut: boolean;
     },
   ): void {
-    const said = [
+    const notes = [
       ...(changed.length === 0 ? [] : [`describes tools differently than before: ${namesOf(changed)}`]),
       ...(added.length === 0 ? [] : [`has new tools: ${namesOf(added)}`]),
     ];
-    if (said.length === 0) return;
-    const next = isHeld
+    if (notes.length === 0) return;
+    const next = isLeftOut
       ? `they are left out until you accept them: harness mcp test ${name} --accept`
       : `harness mcp test ${name} shows them`;
-    this.#tell(`the MCP server ${name} ${said.join(", and ")}; ${next}`);
+    this.#tell(`the MCP server ${name} ${notes.join(", and ")}; ${next}`);
   }
 
   /** Reports each text once. */
@@ -372,8 +372,8 @@ function mcpTool(
     description: description === "" ? `A tool of the MCP server ${server.name}.` : description,
     schema,
     prepare: (args) => {
-      const given = args ?? {};
-      const issues = issuesIn(given);
+      const input = args ?? {};
+      const issues = issuesIn(input);
       if (issues.length > 0) return { kind: "invalid", issues } satisfies InvalidCall;
       return {
         kind: "prepared",
@@ -381,7 +381,7 @@ function mcpTool(
           facts,
           run: async (box, signal) => {
             if (facts.program === "box") await box();
-            return server.call(own, given, signal);
+            return server.call(own, input, signal);
           },
         }),
         concurrent: false,
@@ -395,17 +395,17 @@ const MAX_ISSUES = 8;
 
 /** Checks values against a schema, which is compiled on first use: most tools are never called. */
 function checkBy(schema: JsonSchema): (value: unknown) => readonly string[] {
-  const held: { validate?: ValidateFunction } = {};
+  const compiled: { validate?: ValidateFunction } = {};
   return (value) => {
     try {
-      held.validate ??= new Ajv2020({ allErrors: false, strict: false, validateFormats: false }).compile(
+      compiled.validate ??= new Ajv2020({ allErrors: false, strict: false, validateFormats: false }).compile(
         schema,
       );
     } catch (thrown) {
       return [`its own schema cannot be read, so it cannot be called: ${reasonOf(thrown)}`];
     }
-    if (held.validate(value)) return [];
-    return (held.validate.errors ?? []).slice(0, MAX_ISSUES).map(issueOf);
+    if (compiled.validate(value)) return [];
+    return (compiled.validate.errors ?? []).slice(0, MAX_ISSUES).map(issueOf);
   };
 }
 

@@ -226,10 +226,10 @@ export async function* judgedLines(
   let number = 0;
   for await (const line of linesIn(input)) {
     number += 1;
-    const asked = readLine(line);
-    yield typeof asked === "string"
-      ? misread(`line ${number}: ${asked}`)
-      : policy.decide(asked.cmd, { ...context, ...(asked.mode === undefined ? {} : { mode: asked.mode }) });
+    const read = readLine(line);
+    yield typeof read === "string"
+      ? misread(`line ${number}: ${read}`)
+      : policy.decide(read.cmd, { ...context, ...(read.mode === undefined ? {} : { mode: read.mode }) });
   }
 }
 
@@ -240,18 +240,18 @@ interface JudgeRequest {
 
 /** The request, or why it cannot be read. */
 function readLine(line: string): JudgeRequest | string {
-  let given: unknown;
+  let parsed: unknown;
   try {
-    given = JSON.parse(line);
+    parsed = JSON.parse(line);
   } catch {
     return 'not valid JSON; expected {"cmd": "ls -l"}';
   }
-  if (typeof given !== "object" || given === null || !("cmd" in given) || typeof given.cmd !== "string")
+  if (typeof parsed !== "object" || parsed === null || !("cmd" in parsed) || typeof parsed.cmd !== "string")
     return 'expected an object with a string "cmd", as in {"cmd": "ls -l", "mode": "read-only"}';
-  const mode = "mode" in given ? given.mode : undefined;
-  if (mode === undefined) return { cmd: given.cmd };
+  const mode = "mode" in parsed ? parsed.mode : undefined;
+  if (mode === undefined) return { cmd: parsed.cmd };
   const known = MODES.find((each) => each === mode);
-  return known === undefined ? `mode must be one of ${MODES.join(", ")}` : { cmd: given.cmd, mode: known };
+  return known === undefined ? `mode must be one of ${MODES.join(", ")}` : { cmd: parsed.cmd, mode: known };
 }
 
 const misread = (reason: string): CommandDecision => ({

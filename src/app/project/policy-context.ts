@@ -39,11 +39,11 @@ export function wordsOfRule({ id, prefix, exact, arg, effect, path, host, tool }
     ["tool", tool?.map((each) => each.join("*"))],
   ];
   const words = prefix?.map((each) => [...each].join("|")).join(" ");
-  const told = [
+  const counts = [
     ...(words === undefined ? [] : [exact ? words : `${words} …`]),
     ...all.flatMap(([name, values]) => (values === undefined ? [] : `${name} ${values.join("|")}`)),
   ];
-  return `${told.join(", ")} (${id})`;
+  return `${counts.join(", ")} (${id})`;
 }
 
 /** The user's policy, with the files that the workspace hides from the model, and the programs of its packages. */
@@ -154,18 +154,18 @@ const MAX_LINKS = 40;
  * Where an absolute path really leads on this machine: links are followed as the kernel does, with `..` applied after
  * them. Parts that do not exist yet are appended as written, also behind a dangling link. Null if links form a circle.
  */
-export function linkFacts(given: string): string | null {
+export function linkFacts(file: string): string | null {
   try {
-    return realpathSync.native(given);
+    return realpathSync.native(file);
   } catch {
-    return byName(given);
+    return byName(file);
   }
 }
 
-function byName(given: string): string | null {
+function byName(file: string): string | null {
   let at = "/";
   let links = 0;
-  const waiting = given.split("/").toReversed();
+  const waiting = file.split("/").toReversed();
   while (waiting.length > 0) {
     const name = waiting.pop() ?? "";
     const next = path.posix.join(at, name);

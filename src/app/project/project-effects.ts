@@ -89,8 +89,8 @@ async function rulesDo(thing: Described): Promise<readonly Doing[]> {
   }));
 }
 
-const list = (name: string, given: string | readonly string[] | undefined): readonly string[] =>
-  given === undefined ? [] : [`${name} ${[given].flat().join(" or ")}`];
+const list = (name: string, value: string | readonly string[] | undefined): readonly string[] =>
+  value === undefined ? [] : [`${name} ${[value].flat().join(" or ")}`];
 
 type Condition = Exclude<
   keyof RuleForm,
@@ -223,16 +223,16 @@ function toolsDo(thing: Described): Promise<readonly Doing[]> {
 }
 
 const recipeEffects = (recipe: Recipe): readonly Doing[] =>
-  Object.entries(recipe).flatMap(([key, given]) =>
-    valuesOf(given).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
+  Object.entries(recipe).flatMap(([key, value]) =>
+    valuesOf(value).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
   );
 
 /** The entries of a list or an object, one by one; none for null. */
-function valuesOf(given: unknown): readonly string[] {
-  if (given === null) return [];
-  if (Array.isArray(given)) return given.map(oneOf);
-  if (typeof given !== "object") return [oneOf(given)];
-  return Object.entries(given).map(([name, value]) => `${name} = ${oneOf(value)}`);
+function valuesOf(setting: unknown): readonly string[] {
+  if (setting === null) return [];
+  if (Array.isArray(setting)) return setting.map(oneOf);
+  if (typeof setting !== "object") return [oneOf(setting)];
+  return Object.entries(setting).map(([name, value]) => `${name} = ${oneOf(value)}`);
 }
 
 const oneOf = (value: unknown): string => (typeof value === "string" ? value : inertJson(value));

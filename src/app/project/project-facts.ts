@@ -269,8 +269,8 @@ async function refuseUnlessAllowed({ host, settings, workspace }: FactsPlace): P
 async function written(place: FactsPlace, text: string, signal: AbortSignal): Promise<void> {
   const { writingBox } = await import("../boxes/box-access.ts");
   await using box = await writingBox(place, signal);
-  const told = await box.write(FACTS_FILE, new TextEncoder().encode(text));
-  if (told.kind === "ok") return;
-  const message = `${FACTS_FILE} is not written: ${told.reason}`;
+  const written = await box.write(FACTS_FILE, new TextEncoder().encode(text));
+  if (written.kind === "ok") return;
+  const message = `${FACTS_FILE} is not written: ${written.reason}`;
   throw new HarnessError(EXIT.failed, message, `ls -l ${FACTS_FILE}`);
 }

@@ -84,14 +84,14 @@ export interface ShownTrust {
 
 interface TrustState {
   readonly trust: ProjectTrust;
-  readonly told: ShownTrust;
+  readonly shown: ShownTrust;
 }
 
 /** Reads the project's things once: what is shown is exactly what would be recorded. */
 export async function readTrust(host: Host, workspace: string): Promise<TrustState> {
-  const { trust, told } = await readFiltered(host, workspace);
+  const { trust, shown } = await readFiltered(host, workspace);
   const look_alikes = trust.place === undefined ? [] : await lookAlikesIn(trust.place);
-  return { trust, told: { ...told, look_alikes } };
+  return { trust, shown: { ...shown, look_alikes } };
 }
 
 /**
@@ -100,7 +100,7 @@ export async function readTrust(host: Host, workspace: string): Promise<TrustSta
  */
 export const readUntrusted = (host: Host, workspace: string): Promise<TrustState> =>
   readFiltered(host, workspace, {
-    kinds: ({ told }) => told,
+    kinds: ({ isReported }) => isReported,
     items: ({ standing }) => standing !== "trusted",
   });
 
@@ -119,8 +119,8 @@ async function readFiltered(
   const items = await Promise.all(
     trust.items.filter(wanted).map((item) => shownItem(host, place?.top ?? "", item)),
   );
-  const told = { project: place?.top ?? null, hash, damage: damage ?? null, gone, look_alikes: [], items };
-  return { trust, told };
+  const shown = { project: place?.top ?? null, hash, damage: damage ?? null, gone, look_alikes: [], items };
+  return { trust, shown };
 }
 
 async function shownItem(
@@ -129,8 +129,8 @@ async function shownItem(
   { brought, standing, before, declined }: TrustItem,
 ): Promise<ShownItem> {
   const { kind } = brought;
-  const { what, told } = rowOf(kind);
-  const about = { kind, what, declined, told };
+  const { what, isReported } = rowOf(kind);
+  const about = { kind, what, declined, told: isReported };
   if (!brought.usable)
     return {
       ...about,
@@ -189,25 +189,25 @@ export async function askForTrust(
     asking.show(item);
     if (await asking.confirm(`Trust ${item.files.join(" and ")}, as it is now?`)) yes.add(item.kind);
   }
-  const asked = new Set(items.map(({ kind }) => kind));
-  const shown = trust.items.map(({ brought }) => brought).filter(({ kind }) => asked.has(kind));
+  const kinds = new Set(items.map(({ kind }) => kind));
+  const shown = trust.items.map(({ brought }) => brought).filter(({ kind }) => kinds.has(kind));
   if (trust.place === undefined || shown.length === 0) return true;
   const owner = ownerOf(host);
-  const said = Object.groupBy(shown, ({ kind }) => (yes.has(kind) ? "yes" : "no"));
-  if (said.yes !== undefined) await recordTrusted(owner, trust.place, said.yes);
-  if (said.no !== undefined) await recordDeclined(owner, trust.place, said.no);
-  return said.no === undefined;
+  const answers = Object.groupBy(shown, ({ kind }) => (yes.has(kind) ? "yes" : "no"));
+  if (answers.yes !== undefined) await recordTrusted(owner, trust.place, answers.yes);
+  if (answers.no !== undefined) await recordDeclined(owner, trust.place, answers.no);
+  return answers.no === undefined;
 }
 
 /** Trusts everything that can be trusted, if it still has the hash that it was shown with. */
-export async function trustByHash(host: Host, { trust, told }: TrustState, hash: string): Promise<void> {
-  if (trust.place === undefined || hash !== told.hash)
+export async function trustByHash(host: Host, { trust, shown }: TrustState, hash: string): Promise<void> {
+  if (trust.place === undefined || hash !== shown.hash)
     throw new HarnessError(
       EXIT.usage,
-      told.hash === "" ? "there is nothing here to trust" : "what is here has a different hash",
+      shown.hash === "" ? "there is nothing here to trust" : "what is here has a different hash",
       "harness trust --show",
     );
-  const bad = told.items.find(({ problem }) => problem !== null);
+  const bad = shown.items.find(({ problem }) => problem !== null);
   if (bad !== undefined)
     throw new HarnessError(
       EXIT.usage,
@@ -234,7 +234,7 @@ export interface Untrusted {
 
 /** Undefined if nothing of the project is left out. */
 export async function untrustedIn(host: Host, workspace: string): Promise<Untrusted | undefined> {
-  return untrustedOf((await readUntrusted(host, workspace)).told);
+  return untrustedOf((await readUntrusted(host, workspace)).shown);
 }
 
 /** For commands without events: one line on stderr. */
@@ -262,9 +262,9 @@ export function untrustedOf({ items, damage }: ShownTrust): Untrusted | undefine
 
 /** For doctor; empty if the project brings nothing. */
 export async function trustHealth(host: Host, workspace: string): Promise<readonly Health[]> {
-  const { told } = await readTrust(host, workspace);
-  const untrusted = untrustedOf(told);
+  const { shown } = await readTrust(host, workspace);
+  const untrusted = untrustedOf(shown);
   if (untrusted !== undefined) return [ailing("project", visibleLine(untrusted.text), "harness trust")];
-  const trusted = told.items.filter(({ standing }) => standing === "trusted").flatMap(({ files }) => files);
+  const trusted = shown.items.filter(({ standing }) => standing === "trusted").flatMap(({ files }) => files);
   return trusted.length === 0 ? [] : [healthy("project", visibleLine(`trusted: ${trusted.join(", ")}`))];
 }

@@ -60,8 +60,8 @@ export const indexAccess = (
 });
 
 /** For an index that is thrown away with its folder. */
-export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
-  ...given,
+export const embeddedOnly = (options: IndexOptions): IndexOptions => ({
+  ...options,
   named: null,
   openServer: () => Promise.resolve(null),
   openStore: async ({ folder, identity, access }) => {

@@ -209,10 +209,10 @@ export class KeptBox implements AsyncDisposable {
   }
 
   async box(signal: AbortSignal): Promise<Box> {
-    const held = (this.#kept ??= this.#start(signal));
-    const forget = (): void => void (this.#kept = this.#kept === held ? undefined : this.#kept);
+    const starting = (this.#kept ??= this.#start(signal));
+    const forget = (): void => void (this.#kept = this.#kept === starting ? undefined : this.#kept);
     try {
-      const box = await held;
+      const box = await starting;
       void box.gone.then(forget);
       return box;
     } catch (thrown) {

@@ -178,23 +178,23 @@ const noIndex = (): HarnessError =>
  * to the workspace; one that begins with a dot is tried from the current folder first.
  */
 export async function belowOf(
-  given: string | undefined,
+  typed: string | undefined,
   workspace: string,
   current: string,
 ): Promise<string | null> {
-  if (given === undefined || given === "") return null;
-  const from = /^\.\.?(?:\/|$)/.test(given) ? [current, workspace] : [workspace];
+  if (typed === undefined || typed === "") return null;
+  const from = /^\.\.?(?:\/|$)/.test(typed) ? [current, workspace] : [workspace];
   const real = await firstExisting(
-    from.map((folder) => path.resolve(folder, given)),
+    from.map((folder) => path.resolve(folder, typed)),
     workspace,
-    given,
+    typed,
   );
   const below = path.relative(workspace, real);
   return below === "" ? null : below;
 }
 
-async function firstExisting(places: readonly string[], workspace: string, given: string): Promise<string> {
-  let failure = usage(`--below ${given} is outside ${workspace}`);
+async function firstExisting(places: readonly string[], workspace: string, typed: string): Promise<string> {
+  let failure = usage(`--below ${typed} is outside ${workspace}`);
   for (const place of places)
     try {
       const real = await realpath(place);
@@ -202,7 +202,7 @@ async function firstExisting(places: readonly string[], workspace: string, given
     } catch (thrown) {
       if (!isWithin(workspace, place)) continue;
       const why = errorCode(thrown) === "ENOENT" ? "" : `: ${reasonOf(thrown)}`;
-      failure = usage(`there is no ${given} in ${workspace}${why}`);
+      failure = usage(`there is no ${typed} in ${workspace}${why}`);
     }
   throw failure;
 }

@@ -70,7 +70,7 @@ export function expansionOf(line: string, { all }: SlashCommands): ExpandedComma
   const filled = expanded(command, argument);
   if ("why" in filled) throw new HarnessError(EXIT.usage, filled.why, "shorten what follows the command");
   const whose = command.origin === "user" ? "yours" : "the project's";
-  return { text: filled.said, note: `/${command.name} sends the text in ${command.place}, ${whose}` };
+  return { text: filled.text, note: `/${command.name} sends the text in ${command.place}, ${whose}` };
 }
 
 /** The prompt of a run; `warn` receives a note on an expanded or ignored slash command. */

@@ -42,8 +42,8 @@ import { visibleLine } from "../../core/visible.ts";
 export interface AgentParts {
   readonly host: Host;
   readonly settings: Settings;
-  /** Whether the model has few parameters; `told`: billions of parameters, as its server reports. */
-  readonly isWeak: (told?: number) => boolean;
+  /** Whether the model has few parameters; `reported`: billions of parameters, as its server reports. */
+  readonly isWeak: (reported?: number) => boolean;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly outputs: Outputs;

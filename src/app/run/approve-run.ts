@@ -13,7 +13,7 @@ import {
 } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
-import type { GrantSaid } from "../../core/network.ts";
+import type { AnswerGrant } from "../../core/network.ts";
 import {
   grantedIn,
   isSameParking,
@@ -39,7 +39,7 @@ export interface ApproveRequest {
   /** The session's id, or the beginning of it. */
   readonly id: string;
   /** The answer given by a flag; undefined: ask the person. */
-  readonly said: ApprovalWord | undefined;
+  readonly answer: ApprovalWord | undefined;
   /** The message to the model that a flag adds to a no. */
   readonly because?: string | undefined;
   /** The command that a flag gives to run in place of the waiting one. */
@@ -57,8 +57,8 @@ export interface ApproveRequest {
  * needs an approval itself, the person is asked at once.
  */
 export async function approve(request: ApproveRequest): Promise<Finished> {
-  for (let said: ApprovalWord | undefined = request.said; ; said = undefined) {
-    const { finished, edits } = await answerOnce({ ...request, said });
+  for (let answer: ApprovalWord | undefined = request.answer; ; answer = undefined) {
+    const { finished, edits } = await answerOnce({ ...request, answer });
     if (finished.status !== "parked" || !edits) return finished;
   }
 }
@@ -146,11 +146,11 @@ async function claimRun({ host, session, parked, word, rules, note }: Claim): Re
   await rules.readable();
   // Granted domains make the call contained from then on, so that it needs no rule.
   const rule = word.said === "always" && word.domains.length === 0 ? await rules.shown(question) : undefined;
-  const said = rule?.kind === "none" ? "session" : word.said;
+  const approval = rule?.kind === "none" ? "session" : word.said;
   const grant = grantOf(word);
   const granting = grant === undefined ? {} : { grant };
   const telling = tellingOf(word);
-  const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) =>
+  const first = session.appendIf({ kind: "answered", question, word: approval, ...granting }, (records) =>
     isParkedAs(records, parked),
   );
   if (!first) throw nothingWaits(session.id);
@@ -161,10 +161,10 @@ async function claimRun({ host, session, parked, word, rules, note }: Claim): Re
     else note(`allowed from now on by ${written.file}`);
   }
   if (grant?.for === "always") await keepGrants(host, grant.domains, note);
-  const by = { said, by: userName(), from: word.from };
+  const by = { said: approval, by: userName(), from: word.from };
   return {
     event: { type: "approval", call, tool, text, ...by, ...telling, ...granting },
-    runs: said !== "deny",
+    runs: approval !== "deny",
     ...telling,
     ...granting,
   };
@@ -175,7 +175,7 @@ const tellingOf = ({ told, edited }: PersonAnswer): Pick<PersonAnswer, "told" | 
   ...(edited === undefined ? {} : { edited }),
 });
 
-function grantOf({ said, domains }: PersonAnswer): GrantSaid | undefined {
+function grantOf({ said, domains }: PersonAnswer): AnswerGrant | undefined {
   if (said === "deny" || domains.length === 0) return undefined;
   return { domains, for: said === "once" ? "call" : said };
 }
@@ -280,21 +280,21 @@ async function answerTo(
   question: Question,
   {
     id,
-    said,
+    answer,
     because,
     edited,
     domains,
     prompter,
     rules,
-  }: Pick<ApproveRequest, "id" | "said" | "because" | "edited" | "domains" | "prompter"> & {
+  }: Pick<ApproveRequest, "id" | "answer" | "because" | "edited" | "domains" | "prompter"> & {
     readonly rules: LastingRules;
   },
   signal: AbortSignal,
 ): Promise<PersonAnswer> {
-  if (said !== undefined && edited !== undefined) requireCommand(question, id);
-  if (said !== undefined)
+  if (answer !== undefined && edited !== undefined) requireCommand(question, id);
+  if (answer !== undefined)
     return {
-      said,
+      said: answer,
       domains,
       from: "flag",
       ...(because === undefined ? {} : { told: because }),

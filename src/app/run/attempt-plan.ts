@@ -7,7 +7,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { countsOf } from "../../core/ports.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
-import type { CandidateTold, RunChanges } from "../../core/events.ts";
+import type { CandidateReport, RunChanges } from "../../core/events.ts";
 import type { Intent } from "../../core/model-provider.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 
@@ -232,7 +232,7 @@ const noneDone = ({ verified = null }: Finished): Done => ({
 const sum = (all: readonly Finished[], of: (one: Finished) => number): number =>
   all.reduce((count, each) => count + of(each), 0);
 
-function candidateSummary({ finished }: Candidate, applied: boolean): CandidateTold {
+function candidateSummary({ finished }: Candidate, applied: boolean): CandidateReport {
   const { session, status, exit_code, reason, verified = null } = finished;
   return { session, status, exit_code, reason, verified, applied };
 }

@@ -33,7 +33,7 @@ export interface AttemptsInput extends Omit<RunInput, "session" | "resumed" | "p
 }
 
 interface HoldingInput extends AttemptsInput {
-  readonly held: AsyncDisposableStack;
+  readonly holds: AsyncDisposableStack;
 }
 
 /** A candidate, and the position of its last event, after which one more line is logged. */
@@ -47,22 +47,22 @@ interface RanCandidate extends Candidate {
  * others, and its changes are moved into the workspace as `harness apply` does: all of them, or none. The changes of
  * the others stay with their sessions.
  */
-export async function runAttempts(given: AttemptsInput): Promise<Finished> {
-  const { plan, limits, signal, flags } = given;
+export async function runAttempts(input: AttemptsInput): Promise<Finished> {
+  const { plan, limits, signal, flags } = input;
   const view = attemptsView({ ...flags, count: plan.count });
   // Held until every session has the note on all candidates, and the first one's changes are applied.
-  await using held = new AsyncDisposableStack();
+  await using holds = new AsyncDisposableStack();
   try {
-    const { candidates, first } = await untilGreen({ ...given, held }, view);
+    const { candidates, first } = await untilGreen({ ...input, holds }, view);
     const limit = limits.reached("turn")?.text;
     const tried: AttemptsResult = {
       candidates,
       count: plan.count,
-      ...(first === undefined ? {} : { first: { ...first, applied: await applyFirst(given, first) } }),
+      ...(first === undefined ? {} : { first: { ...first, applied: await applyFirst(input, first) } }),
       ...(signal.aborted ? { signal: signalOf(signal) } : {}),
       ...(limit === undefined || candidates.length === plan.count ? {} : { limit }),
     };
-    await dropEmpty(given, candidates);
+    await dropEmpty(input, candidates);
     const whole = combinedEnd(tried);
     const behind = first ?? candidates.at(-1);
     if (behind === undefined) throw new TypeError("a run without a candidate");
@@ -102,8 +102,8 @@ interface Ended {
  * Runs candidates one after the other, or some side by side, until one is green, a limit of the whole run is spent, or
  * a person ends it.
  */
-async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ended> {
-  const { plan, signal, limits } = given;
+async function untilGreen(input: HoldingInput, view: AttemptsView): Promise<Ended> {
+  const { plan, signal, limits } = input;
   const over = new AbortController();
   const stop = AbortSignal.any([signal, over.signal]);
   const candidates: RanCandidate[] = [];
@@ -114,7 +114,7 @@ async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ende
   const worker = async (): Promise<void> => {
     while (goesOn()) {
       found.begun += 1;
-      const ran = await tryOne({ ...given, signal: stop }, found.begun, view);
+      const ran = await tryOne({ ...input, signal: stop }, found.begun, view);
       candidates.push(ran);
       if (isHopeless(ran.finished)) found.hopeless = true;
       if (!ran.green || found.first !== undefined) continue;
@@ -135,11 +135,11 @@ async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ende
   return { candidates: inOrder, ...(first === undefined ? {} : { first }) };
 }
 
-async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Promise<RanCandidate> {
-  const { plan: _, held, checkNamed, limits, store, prompt, workspace, flags, ...others } = given;
-  const { settings, origins } = candidateConfig(nth, given);
+async function tryOne(input: HoldingInput, nth: number, view: AttemptsView): Promise<RanCandidate> {
+  const { plan: _, holds, checkNamed, limits, store, prompt, workspace, flags, ...others } = input;
+  const { settings, origins } = candidateConfig(nth, input);
   const session = newSession(store, settings, { workspace, prompt });
-  held.use(await holdSession(given.host, session.id));
+  holds.use(await holdSession(input.host, session.id));
   const shown = view.of(nth);
   const last = { run: "", seq: 0 };
   const finished = await runTask({
@@ -153,7 +153,7 @@ async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Pro
     resumed: false,
     workspace,
     prompt,
-    untrusted: nth === 1 ? given.untrusted : undefined,
+    untrusted: nth === 1 ? input.untrusted : undefined,
     show: {
       take: (event) => {
         Object.assign(last, { run: event.run, seq: event.seq });
@@ -175,7 +175,7 @@ async function applyFirst(
   try {
     signal.throwIfAborted();
     const { applySession } = await import("../sessions/apply-changes.ts");
-    const told = await applySession(host, store, first.session, {
+    const outcome = await applySession(host, store, first.session, {
       accept: [],
       dryRun: false,
       interactive: false,
@@ -184,9 +184,9 @@ async function applyFirst(
       onlyWhole: true,
       signal,
     });
-    if (told.blocked.length > 0) return { how: "blocked", paths: told.blocked };
-    if (!told.done) return { how: "conflict", refused: told.refused };
-    const moved = new Set(appliedPaths(told).map(({ path }) => path));
+    if (outcome.blocked.length > 0) return { how: "blocked", paths: outcome.blocked };
+    if (!outcome.done) return { how: "conflict", refused: outcome.refused };
+    const moved = new Set(appliedPaths(outcome).map(({ path }) => path));
     return { how: "applied", changes: appliedOnly(first.finished.changes, moved) };
   } catch (thrown) {
     return { how: "failed", outcome: outcomeAfter(thrown) };
@@ -267,10 +267,10 @@ function asLines({ quiet, count }: ViewOptions): AttemptsView {
     ended: ({ nth, green, finished }) => lines.ended(nth, green, cleaned<Finished>(finished, maskSecrets)),
     finish: (whole) => {
       lines.end();
-      const told = cleaned(whole, maskSecrets);
-      const applied = told.attempts?.some((each) => each.applied) === true;
+      const summary = cleaned(whole, maskSecrets);
+      const applied = summary.attempts?.some((each) => each.applied) === true;
       const about = { ms: performance.now() - began, quiet, changes: applied ? "here" : "kept" } as const;
-      stderr.write(runSummary(told, about, stderr));
+      stderr.write(runSummary(summary, about, stderr));
     },
     end: () => lines.end(),
   };

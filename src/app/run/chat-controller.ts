@@ -4,7 +4,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { Interrupted, type Signal } from "../../core/errors.ts";
 import type { Extensions } from "../../core/tool.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import type { Connection, GrantSaid } from "../../core/network.ts";
+import type { Connection, AnswerGrant } from "../../core/network.ts";
 import type { Provider } from "../../core/model-provider.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -63,7 +63,7 @@ export class ChatController implements AsyncDisposable {
   readonly #changed: Record<string, string> = {};
   #conversation: Conversation | undefined;
   /** Hold on the current session: no other process works on it, or removes it. */
-  #held: { readonly session: string; readonly hold: AsyncDisposable } | undefined;
+  #hold: { readonly session: string; readonly hold: AsyncDisposable } | undefined;
   #index: RunIndex | undefined;
   #extensions: Extensions | undefined;
   /** Skills that the model or the person already knows of. */
@@ -86,11 +86,11 @@ export class ChatController implements AsyncDisposable {
       domains: () => this.#settings.allow_domains,
       emit: (event) => this.#box.emit(event),
     });
-    const told = new Set<string>();
+    const warned = new Set<string>();
     // A chat may have many boxes, each of which would give the same warning.
     const warn = (text: string): void => {
-      if (!told.has(text)) parts.warn(text);
-      told.add(text);
+      if (!warned.has(text)) parts.warn(text);
+      warned.add(text);
     };
     this.#box = new ChatBox(
       (signal, keep, watch) => {
@@ -162,7 +162,7 @@ export class ChatController implements AsyncDisposable {
   }
 
   /** The running box already has the grant; later boxes get it too, and the model is told. */
-  async #keepGrant({ domains, for: term }: GrantSaid): Promise<void> {
+  async #keepGrant({ domains, for: term }: AnswerGrant): Promise<void> {
     const { allow_domains: known } = this.#settings;
     this.#settings = { ...this.#settings, allow_domains: [...new Set([...known, ...domains])] };
     this.#changed["allow_domains"] = "the chat";
@@ -193,21 +193,21 @@ export class ChatController implements AsyncDisposable {
   /** Replaces the current conversation; if the new one cannot be opened, the current one stays. */
   async #begun(session: Session, resumed: boolean): Promise<Conversation> {
     const { id } = session;
-    const before = this.#held;
+    const before = this.#hold;
     if (before?.session === id) return (this.#conversation = await this.#over(session, resumed));
     const { holdSession } = await import("../sessions/session-hold.ts");
     await using taking = new AsyncDisposableStack();
     const hold = taking.use(await holdSession(this.#parts.host, id));
     this.#conversation = await this.#over(session, resumed);
     taking.move();
-    this.#held = { session: id, hold };
+    this.#hold = { session: id, hold };
     await before?.hold[Symbol.asyncDispose]();
     return this.#conversation;
   }
 
   async #letGo(): Promise<void> {
-    const { hold } = this.#held ?? {};
-    this.#held = undefined;
+    const { hold } = this.#hold ?? {};
+    this.#hold = undefined;
     await hold?.[Symbol.asyncDispose]();
   }
 
@@ -360,7 +360,7 @@ export class ChatController implements AsyncDisposable {
         model,
         provider: (this.#provider ??= model.provider()),
         approver,
-        keepGrant: (said) => this.#keepGrant(said),
+        keepGrant: (grant) => this.#keepGrant(grant),
         warn: this.#parts.warn,
         show: (event) => {
           view.take(event);

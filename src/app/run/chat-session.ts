@@ -18,12 +18,12 @@ import {
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Emit } from "../../core/events.ts";
 import type { Extensions } from "../../core/tool.ts";
-import { type Connection, type GrantSaid, installs } from "../../core/network.ts";
+import { type Connection, type AnswerGrant, installs } from "../../core/network.ts";
 import type { Provider, Usage } from "../../core/model-provider.ts";
 import {
   boxNote,
-  type ModelAsked,
-  modelAsked,
+  type RequestedModel,
+  requestedModel,
   modeNote,
   networkNote,
   smallBy,
@@ -65,13 +65,13 @@ export class Conversation {
   boxless: number | undefined;
   #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
-  constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed" | "extensions">) {
-    this.session = given.session;
-    this.state = given.state;
-    this.prompt = given.prompt;
-    this.resumed = given.resumed;
-    this.extensions = given.extensions;
-    const turns = given.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
+  constructor(parts: Pick<Conversation, "session" | "state" | "prompt" | "resumed" | "extensions">) {
+    this.session = parts.session;
+    this.state = parts.state;
+    this.prompt = parts.prompt;
+    this.resumed = parts.resumed;
+    this.extensions = parts.extensions;
+    const turns = parts.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
     this.usage = turns.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
     this.counted = turns.reduce((sum, { usage }) => withCounted(sum, usage), { prompt: 0, completion: 0 });
   }
@@ -174,7 +174,7 @@ export class ChatBox implements AsyncDisposable {
   readonly #start: BoxStart;
   readonly #shared: boolean;
   readonly #ending = new AbortController();
-  #held: OpenBox | undefined;
+  #open: OpenBox | undefined;
   /** Called when the box is ready. */
   onReady: Parameters<typeof lazyBox>[1] = () => undefined;
   /** Called with the connections that the box made or was refused; set by the current request. */
@@ -190,37 +190,37 @@ export class ChatBox implements AsyncDisposable {
 
   /** The box for the next request. A box that could not start, or is lost, is replaced. */
   async for(conversation: Conversation): Promise<Omit<OpenBox, "conversation">> {
-    if (this.#held?.box.noBox.aborted === true) await this.close();
-    if (this.#held?.conversation === conversation) return this.#held;
+    if (this.#open?.box.noBox.aborted === true) await this.close();
+    if (this.#open?.conversation === conversation) return this.#open;
     if (!this.#shared) await this.close();
     const start: Parameters<typeof lazyBox>[0] = (signal, end) =>
       this.#start(signal, conversation.session.id, { emit: (event) => this.emit(event), end });
     const box =
-      this.#held?.box ??
+      this.#open?.box ??
       lazyBox(start, (ms, ready) => this.onReady(ms, ready), {
         remedy: REMEDY,
         tell: (text) => this.emit({ type: "notice", text }),
       });
     const { history } = conversation.memory;
     const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
-    const since = this.#held === undefined ? lastStep(conversation.session.steps) : undefined;
-    this.#held = { box, conversation, since, briefing };
-    return this.#held;
+    const since = this.#open === undefined ? lastStep(conversation.session.steps) : undefined;
+    this.#open = { box, conversation, since, briefing };
+    return this.#open;
   }
 
   /** The box of the current request. */
   readonly now = (): Promise<Box> =>
-    this.#held?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
+    this.#open?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
 
   get isHeld(): boolean {
-    return this.#held !== undefined && !this.#held.box.noBox.aborted;
+    return this.#open !== undefined && !this.#open.box.noBox.aborted;
   }
 
   async close(): Promise<void> {
-    const held = this.#held;
-    this.#held = undefined;
-    if (held?.box.used() !== undefined) held.conversation.boxless = held.conversation.memory.history.count;
-    await held?.box[Symbol.asyncDispose]();
+    const open = this.#open;
+    this.#open = undefined;
+    if (open?.box.used() !== undefined) open.conversation.boxless = open.conversation.memory.history.count;
+    await open?.box[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -241,11 +241,11 @@ export interface TurnInput {
   readonly requests: HarnessRequests;
   readonly model: ModelClient;
   /** In a replay: the model that replied then. */
-  readonly recorded?: ModelAsked | undefined;
+  readonly recorded?: RequestedModel | undefined;
   readonly provider: Provider;
   readonly approver: Approver;
   /** Makes a person's grant last for the rest of the chat, or longer. */
-  readonly keepGrant: (said: GrantSaid) => Promise<void>;
+  readonly keepGrant: (grant: AnswerGrant) => Promise<void>;
   readonly warn: (text: string) => void;
   readonly show: (event: AgentEvent) => void;
   readonly signal: AbortSignal;
@@ -258,19 +258,19 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   const sink = sinkOfTurn(input);
   const resumed = conversation.resumed || memory.history.count > 0;
   const { store } = input;
-  const held = await box.for(conversation);
-  const { since } = held;
+  const open = await box.for(conversation);
+  const { since } = open;
   const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed, since };
   await using checkpoints = await checkpointsFor(parts);
   const capabilities = input.model.capabilities(settings.chat_model, signal);
   const agent = await turnContext(input, { sink, checkpoints, capabilities });
   const before = memory.history.count;
   sink.emit(startedEvent({ settings, session, resumed, workspace, task: text, chat: true }));
-  const small = smallBy(modelAsked({ settings, replayed: undefined }), (await capabilities).parameters);
+  const small = smallBy(requestedModel({ settings, replayed: undefined }), (await capabilities).parameters);
   if (small !== undefined) sink.emit(small);
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
-    if (settings.allow_domains.some(installs)) await held.box.countPackages(signal);
+    if (settings.allow_domains.some(installs)) await open.box.countPackages(signal);
     const finished = await runRequest(
       agent,
       {
@@ -280,9 +280,9 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
         session: session.id,
         takesBack: true,
         workedBefore: memory.history.messages.some(({ role }) => role === "tool"),
-        changes: () => boxChanges(held.box, checkpoints, signal),
+        changes: () => boxChanges(open.box, checkpoints, signal),
         record: (each) => session.append(each),
-        leave: () => held.box.log(),
+        leave: () => open.box.log(),
         workspace,
       },
       signal,
@@ -341,7 +341,7 @@ async function turnContext(
   return agentContext({
     host,
     settings,
-    isWeak: modelAsked({ settings, replayed: { model: input.recorded } }).isWeak,
+    isWeak: requestedModel({ settings, replayed: { model: input.recorded } }).isWeak,
     workspace,
     outputs: conversation.session.outputs,
     checkpoints,

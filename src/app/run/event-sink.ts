@@ -294,7 +294,7 @@ export function failedRun(
     stderr.write(`error: ${visible(outcome.reason)}\n`);
     return { ...finished, exit_code: outcome.exit_code };
   }
-  const { untouched: _, ...told } = seen;
+  const { untouched: _, ...fields } = seen;
   const failed: Finished = {
     type: "run.finished",
     ...outcome,
@@ -303,7 +303,7 @@ export function failedRun(
     tool_calls: limits.calls,
     usage: agent?.spent.whole ?? NO_USAGE,
     denials: denialsOf(agent?.ended ?? []),
-    ...told,
+    ...fields,
     session: session.id,
     verified: null,
     grounded: null,

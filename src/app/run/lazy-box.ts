@@ -326,12 +326,12 @@ interface BoxLosses {
   /** The changes of lost boxes, as far as they were brought home. */
   readonly changed: Map<string, Change>;
   /** How many of the losses the model was told of. */
-  told: number;
+  reported: number;
 }
 
 /** A grant that holds for the current box and its replacements. */
 interface StandingGrant {
-  readonly said: Parameters<GrantedNetwork["grant"]>;
+  readonly args: Parameters<GrantedNetwork["grant"]>;
   /** Withdraws it from the current box. */
   withdraw: () => void;
 }
@@ -340,7 +340,7 @@ const noLosses = (): BoxLosses => ({
   grants: new Set(),
   reasons: [],
   changed: new Map(),
-  told: 0,
+  reported: 0,
 });
 
 /** The most replacements in one run: further losses are caused by what the run does. */
@@ -352,8 +352,8 @@ const mayFollow = ({ reasons }: BoxLosses, box: OwnedBox, reason: string): boole
 /** The network of the current box, with grants that outlast the box. */
 const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork): GrantedNetwork => ({
   connections: network.connections,
-  grant: async (...said) => {
-    const one: StandingGrant = { said, withdraw: await network.grant(...said) };
+  grant: async (...args) => {
+    const one: StandingGrant = { args, withdraw: await network.grant(...args) };
     grants.add(one);
     return () => {
       grants.delete(one);
@@ -366,10 +366,10 @@ const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork): Grante
 async function renewGrants({ grants }: BoxLosses, { network }: OwnedBox): Promise<readonly string[]> {
   const hosts: string[] = [];
   for (const one of grants) {
-    const [more] = one.said;
+    const [more] = one.args;
     const withdraw = await (async () => {
       if (network === undefined) throw new Error("it takes no grants");
-      return network.grant(...one.said);
+      return network.grant(...one.args);
     })().catch((thrown: unknown) => {
       const named = more.map(({ host }) => host).join(", ");
       throw new Error(`it cannot be granted ${named} again: ${reasonOf(thrown)}`, {
@@ -463,12 +463,12 @@ function boxRecovery(
       if (losses.lost !== undefined) await box();
       const reason = losses.reasons.at(-1);
       if (noBox.aborted || reason === undefined) return undefined;
-      losses.told = losses.reasons.length;
+      losses.reported = losses.reasons.length;
       return reason;
     },
     untoldLoss: () => {
-      const fresh = losses.reasons.slice(losses.told);
-      losses.told = losses.reasons.length;
+      const fresh = losses.reasons.slice(losses.reported);
+      losses.reported = losses.reasons.length;
       return fresh.at(-1);
     },
     knownChanges: async (waits = true) => {

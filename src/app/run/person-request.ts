@@ -16,7 +16,7 @@ import { hasFewParameters } from "../../models/model-kinds.ts";
 import type { Mode } from "../../core/decision.ts";
 import { firstOf } from "../../core/wording.ts";
 
-interface AskedRun {
+interface PersonRequest {
   readonly settings: Pick<
     Settings,
     "check" | "mode" | "timeout" | "provider" | "capabilities" | "chat_model"
@@ -32,12 +32,12 @@ interface AskedRun {
   readonly session: Session;
   readonly resumed: boolean;
   readonly parkedRun?: { readonly parked: Parked };
-  readonly replayed?: { readonly model?: ModelAsked | undefined } | undefined;
+  readonly replayed?: { readonly model?: RequestedModel | undefined } | undefined;
   /** Billions of the model's parameters, if its server reports them. */
   readonly parameters?: () => Promise<number | undefined>;
 }
 
-export interface ModelAsked {
+export interface RequestedModel {
   readonly provider: string;
   readonly name: string;
   /** In a replay: the number that the server reported then, if it mattered. */
@@ -45,33 +45,39 @@ export interface ModelAsked {
 }
 
 /** The model of the run. Only served models can be small; scripted models and those of services have no size. */
-export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "replayed">): {
+export function requestedModel({ settings, replayed }: Pick<PersonRequest, "settings" | "replayed">): {
   readonly name: string;
   readonly isServed: boolean;
   /** Judged by the user's word, the model's name, or the billions of parameters that its server reports. */
-  readonly isWeak: (told?: number) => boolean;
+  readonly isWeak: (reported?: number) => boolean;
   /** The number of billions that makes the model weak, if its name does not. */
-  readonly fewBy: (told?: number) => number | undefined;
+  readonly fewBy: (reported?: number) => number | undefined;
 } {
-  const { provider, name, parameters }: ModelAsked = replayed?.model ?? {
+  const { provider, name, parameters }: RequestedModel = replayed?.model ?? {
     provider: settings.provider,
     name: settings.chat_model,
   };
   const isServed = provider !== "anthropic" && provider !== "scripted";
-  const said = parametersFromUser(name, settings.capabilities);
-  const isWeak = (told?: number): boolean => isServed && hasFewParameters(name, parameters ?? told, said);
+  const fromUser = parametersFromUser(name, settings.capabilities);
+  const isWeak = (reported?: number): boolean =>
+    isServed && hasFewParameters(name, parameters ?? reported, fromUser);
   const byName = isServed && hasFewParameters(name, parameters);
-  return { name, isServed, isWeak, fewBy: (told) => (isWeak(told) && !byName ? (said ?? told) : undefined) };
+  return {
+    name,
+    isServed,
+    isWeak,
+    fewBy: (reported) => (isWeak(reported) && !byName ? (fromUser ?? reported) : undefined),
+  };
 }
 
 /** The event for a model that is weak by its user's or its server's word but not by its name. */
-export function smallBy(asked: ReturnType<typeof modelAsked>, told?: number): EventBody | undefined {
-  const parameters = asked.fewBy(told);
+export function smallBy(model: ReturnType<typeof requestedModel>, reported?: number): EventBody | undefined {
+  const parameters = model.fewBy(reported);
   return parameters === undefined ? undefined : { type: "model.small", parameters };
 }
 
 /** The checkpoint before the run; for a parked run, the one that it had stored. */
-export const stepsBefore = ({ session, parkedRun }: AskedRun): number | undefined =>
+export const stepsBefore = ({ session, parkedRun }: PersonRequest): number | undefined =>
   parkedRun === undefined ? lastStep(session.steps) : parkedRun.parked.given.steps;
 
 const isDeed = (record: SessionRecord): boolean =>
@@ -101,7 +107,7 @@ const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(
  * Whether the words ask for no change of their own ("go on", "and now?"): then they belong to the session's earlier
  * task.
  */
-export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
+export const goesOnOnly = ({ resumed, prompt, flags }: PersonRequest): boolean =>
   resumed &&
   flags.intent === undefined &&
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
@@ -110,7 +116,11 @@ export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
  * Whether the words only ask to run something, or only to look. Not guessed if `--intent` or candidates say what is
  * wanted.
  */
-export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" | "flags" | "parkedRun">): {
+export function wantedOf({
+  prompt,
+  flags,
+  parkedRun,
+}: Pick<PersonRequest, "prompt" | "flags" | "parkedRun">): {
   readonly runs: boolean;
   readonly looks: boolean;
 } {
@@ -122,50 +132,54 @@ export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" |
 
 /** The named check, otherwise the project's own tests, if a change is asked for and may be made. */
 export async function verificationFor(
-  given: AskedRun,
+  personRequest: PersonRequest,
   remedy?: () => Promise<string | undefined>,
 ): Promise<Verification | null> {
-  const { settings, flags, prompt, session, parkedRun, replayed } = given;
+  const { settings, flags, prompt, session, parkedRun, replayed } = personRequest;
   const { check, timeout } = settings;
   if (flags["no-verify"] === true) return null;
   const request = parkedRun?.parked.given.task ?? prompt;
   const found =
     check === null
-      ? await ownCheck(given)
+      ? await ownCheck(personRequest)
       : ({ command: check, by: replayed === undefined ? "user" : "record" } as const);
   if (found === undefined) return null;
   const strict = flags.strict || flags.candidate !== undefined;
-  const asked = { request, strict, ...(remedy === undefined ? {} : { remedy }) };
-  const verification = new Verification(found, timeout, asked);
+  const options = { request, strict, ...(remedy === undefined ? {} : { remedy }) };
+  const verification = new Verification(found, timeout, options);
   if (parkedRun !== undefined)
     for (const event of session.events())
       if (event.type === "check.ended" && event.command === found.command) verification.resume(event);
   return verification;
 }
 
-async function ownCheck(given: AskedRun): Promise<Check | undefined> {
-  const { settings, flags, prompt, parkedRun } = given;
+async function ownCheck(personRequest: PersonRequest): Promise<Check | undefined> {
+  const { settings, flags, prompt, parkedRun } = personRequest;
   const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, settings.mode);
-  const { runs, looks } = wantedOf(given);
+  const { runs, looks } = wantedOf(personRequest);
   if (intent !== "change" || settings.mode === "read-only" || runs || looks) return undefined;
-  const command = await ownTests(given);
+  const command = await ownTests(personRequest);
   return command === undefined ? undefined : { command, by: "project" };
 }
 
-const isWeak = async (given: AskedRun): Promise<boolean> =>
-  modelAsked(given).isWeak(await given.parameters?.());
+const isWeak = async (personRequest: PersonRequest): Promise<boolean> =>
+  requestedModel(personRequest).isWeak(await personRequest.parameters?.());
 
 /** A script that is a test only by name is run only for weak models, because their own claims are unreliable. */
-async function ownTests(given: AskedRun): Promise<string | undefined> {
+async function ownTests(personRequest: PersonRequest): Promise<string | undefined> {
   const { projectCheck } = await import("./project-check.ts");
-  return projectCheck(given.workspace, { scripts: await isWeak(given) });
+  return projectCheck(personRequest.workspace, { scripts: await isWeak(personRequest) });
 }
 
 /** Tells a small model how to run the tests; without this, it may mistake a CI workflow for them. */
-export async function testsNote(given: AskedRun): Promise<string> {
-  if (!wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt) || !(await isWeak(given)))
+export async function testsNote(personRequest: PersonRequest): Promise<string> {
+  if (
+    !wantedOf(personRequest).runs ||
+    !/\b(?:tests?|suite)\b/i.test(personRequest.prompt) ||
+    !(await isWeak(personRequest))
+  )
     return "";
-  const command = await ownTests(given);
+  const command = await ownTests(personRequest);
   return command === undefined
     ? ""
     : `\n\n${NOTICE}The project's own tests are run by: ${visibleLine(command)}`;
@@ -193,8 +207,8 @@ const NOTE = /\n\n\[harness\] The mode is (read-only|workspace-write|danger-full
  * is. A note that was taken back or left out since is repeated.
  */
 export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): string {
-  const told = seen.findLast(({ role, text }) => role === "user" && NOTE.test(text));
-  const known = NOTE.exec(told?.text ?? "")?.[1] ?? atStart;
+  const note = seen.findLast(({ role, text }) => role === "user" && NOTE.test(text));
+  const known = NOTE.exec(note?.text ?? "")?.[1] ?? atStart;
   if (known === mode) return "";
   return `\n\n[harness] The mode is ${mode} now: ${MODE_TEXT[mode]}. The box is a new one: what was outside of the workspace is gone.`;
 }
@@ -203,11 +217,11 @@ const NETWORK_NOTE = /\n\n\[harness\] The network from now on: ([^\n]*)$/m;
 
 /** The note on the network: `pinned` is the system prompt, `network` what it would say now. */
 export function networkNote(seen: readonly Message[], pinned: string, network: string): string {
-  const told = seen.findLast(({ role, text }) => role === "user" && NETWORK_NOTE.test(text));
+  const note = seen.findLast(({ role, text }) => role === "user" && NETWORK_NOTE.test(text));
   const known =
-    told === undefined
+    note === undefined
       ? `${pinned}\n`.includes(`\nNetwork: ${network}\n`)
-      : NETWORK_NOTE.exec(told.text)?.[1] === network;
+      : NETWORK_NOTE.exec(note.text)?.[1] === network;
   return known ? "" : `\n\n[harness] The network from now on: ${network}`;
 }
 
@@ -233,11 +247,11 @@ const MAX_PATHS = 20;
 /** The note on undone changes; a model that has called nothing needs none. */
 export function undoNote(messages: readonly Message[], taken: readonly UndoneStep[]): string {
   if (!messages.some(({ role }) => role === "tool")) return "";
-  const told = messages
+  const steps = messages
     .filter(({ role }) => role === "user")
     .flatMap(({ text }) => [...text.matchAll(UNDO_NOTE)].map(([, step]) => Number(step)));
   return taken
-    .filter(({ step }) => step > Math.max(0, ...told))
+    .filter(({ step }) => step > Math.max(0, ...steps))
     .map(({ step, kind, paths }) => {
       const what = paths.length === 0 ? "some of what you changed" : `what you changed in ${named(paths)}`;
       return kind === "undo"

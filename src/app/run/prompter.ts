@@ -1,4 +1,4 @@
-import type { GrantSaid } from "../../core/network.ts";
+import type { AnswerGrant } from "../../core/network.ts";
 import type { Answer, Approver, Question } from "../../core/ports.ts";
 import { isSameQuestion } from "../../core/session.ts";
 import { type RuleForm, tomlRule } from "../../policy/rule.ts";
@@ -22,7 +22,7 @@ export type PersonReply =
   | "yes"
   | "no"
   | "interrupt"
-  | GrantSaid["for"]
+  | AnswerGrant["for"]
   | { readonly no: string }
   | { readonly edited: string };
 
@@ -68,7 +68,7 @@ export interface Person extends Approver {
 }
 
 /** Asks a person one question at a time, and does not ask again what is settled for the session. */
-export function askedInTurn(settled: () => readonly Question[], ask: Person["ask"]): Person {
+export function askInTurn(settled: () => readonly Question[], ask: Person["ask"]): Person {
   let last: Promise<unknown> = Promise.resolve();
   const after = async (earlier: Promise<unknown>, ...[question, signal]: Parameters<Person["ask"]>) => {
     await earlier.catch(() => undefined);

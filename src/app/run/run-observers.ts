@@ -186,8 +186,8 @@ export const isWatched = (
 /** One line without markup, because notification servers interpret tags and entities. */
 export function noticeText(status: RunStatus, title: string): string {
   const line = visible(title.replaceAll(/\s+/gu, " ").replaceAll(/[<>&]/g, " ")).trim();
-  const said = status === "parked" ? "waits for your approval" : `ended: ${status}`;
-  return `${said} (${Array.from(line).slice(0, MAX_TITLE).join("")})`;
+  const state = status === "parked" ? "waits for your approval" : `ended: ${status}`;
+  return `${state} (${Array.from(line).slice(0, MAX_TITLE).join("")})`;
 }
 
 /** The text is an argument of its own, also to AppleScript: never part of a program. */
@@ -276,7 +276,7 @@ export class ChatNotice {
   }
 
   /** Notifies the person of a question that they are asked. */
-  async asked<T>(question: () => Promise<T>): Promise<T> {
+  async askWithNotice<T>(question: () => Promise<T>): Promise<T> {
     this.#tell("parked");
     try {
       return await question();

@@ -13,7 +13,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import {
   lastStep,
   type Parked,
-  type RunGiven,
+  type RunOptions,
   type Session,
   type SessionRecord,
   type SessionStore,
@@ -23,7 +23,7 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Emit, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/model-provider.ts";
 import { type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
-import type { GrantSaid } from "../../core/network.ts";
+import type { AnswerGrant } from "../../core/network.ts";
 import type { Approver, Index } from "../../core/ports.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
@@ -40,7 +40,7 @@ import { agentContext, type AgentParts, runBox } from "./agent-assembly.ts";
 import {
   goesOnOnly,
   hasWorked,
-  modelAsked,
+  requestedModel,
   smallBy,
   stepsBefore,
   testsNote,
@@ -67,23 +67,23 @@ import { type Observers, observersFor } from "./run-observers.ts";
 export const GO_ON = "Go on with the task.";
 
 /** One request with nobody there, from its first event to its last. */
-export async function runTask(given: RunInput): Promise<Finished> {
-  const show = given.show ?? shownRun(given);
-  await using own = given.observers === undefined ? await observersFor(given) : undefined;
-  const observers = given.observers ?? own;
+export async function runTask(input: RunInput): Promise<Finished> {
+  const show = input.show ?? shownRun(input);
+  await using own = input.observers === undefined ? await observersFor(input) : undefined;
+  const observers = input.observers ?? own;
   const failed = (thrown: unknown): void => observers?.failed(thrown);
   const sink = waitingSink(
-    runSink(given, (event) => {
+    runSink(input, (event) => {
       show.take(event);
       observers?.take(event);
     }),
   );
   const progress: RunProgress = { sink, failed };
   try {
-    return await runSteps(given, progress);
+    return await runSteps(input, progress);
   } catch (thrown) {
     if (sink.begun()) failed(thrown);
-    return failedRun(thrown, given, progress);
+    return failedRun(thrown, input, progress);
   } finally {
     show.end();
   }
@@ -97,27 +97,29 @@ function shownRun({ flags, settings, origins, session, workspace }: RunInput): R
   return runRenderer({ ...flags, changes, origins, tells });
 }
 
-async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {
-  const { flags, session, signal, parkedRun } = given;
+async function runSteps(input: RunInput, progress: RunProgress): Promise<Finished> {
+  const { flags, session, signal, parkedRun } = input;
   const { sink, failed } = progress;
-  if (parkedRun === undefined) await begin(given, sink);
+  if (parkedRun === undefined) await begin(input, sink);
   // Disposed of after the box, whose commands may write until then.
-  await using checkpoints = await checkpointsFor({ ...given, since: stepsBefore(given), emit: sink.emit });
-  await using box = boxFor(given, sink.emit);
+  await using checkpoints = await checkpointsFor({ ...input, since: stepsBefore(input), emit: sink.emit });
+  await using box = boxFor(input, sink.emit);
   box.noBox.addEventListener("abort", () => failed?.(box.noBox.reason), { once: true });
   const { gate, note } = await answerFor(flags["output-schema"]);
   const approval = await claimedApproval(parkedRun, box, signal);
-  if (approval !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), approval.event]);
-  await using index = indexFor(given, box);
-  await using requests = requestsFor(given, sink.emit);
-  await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
+  if (approval !== undefined) sink.begin([startedEvent({ ...input, task: input.prompt }), approval.event]);
+  await using index = indexFor(input, box);
+  await using requests = requestsFor(input, sink.emit);
+  await using extensions = await extensionsFor(input, { box, requests, emit: sink.emit });
   const unbuilt = async (): Promise<string | undefined> =>
-    (await import("../boxes/workspace-environment.ts")).unbuiltEnvironment(given);
-  const model = beginModel(given, box);
-  const asked = { ...given, parameters: async () => (await model.capabilities).parameters };
+    (await import("../boxes/workspace-environment.ts")).unbuiltEnvironment(input);
+  const model = beginModel(input, box);
+  const personRequest = { ...input, parameters: async () => (await model.capabilities).parameters };
   const ends =
-    given.replayed?.asks === false ? null : new EndRules(await verificationFor(asked, unbuilt), yamlError);
-  const { agent, isSmall } = await contextFor(given, {
+    input.replayed?.asks === false
+      ? null
+      : new EndRules(await verificationFor(personRequest, unbuilt), yamlError);
+  const { agent, isSmall } = await contextFor(input, {
     sink,
     box,
     checkpoints,
@@ -131,30 +133,30 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   });
   progress.agent = agent;
   if (ends !== null) {
-    ends.asked = { request: given.prompt, isWeak: agent.isWeak, ...wantedOf(given) };
+    ends.facts = { request: input.prompt, isWeak: agent.isWeak, ...wantedOf(input) };
     ends.candidate = flags.candidate;
   }
-  const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
+  const taken = input.resumed ? undoNote(agent.history.messages, await takenBack(input.host, session)) : "";
   const request = {
-    prompt: given.prompt,
+    prompt: input.prompt,
     taken,
-    note: (await testsNote(asked)) + note,
+    note: (await testsNote(personRequest)) + note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
-    goesOn: goesOnOnly(given),
-    workedBefore: given.resumed && hasWorked(session),
+    goesOn: goesOnOnly(input),
+    workedBefore: input.resumed && hasWorked(session),
     preflight: flags.preflight === true || isSmall,
     session: session.id,
     changes: (last: boolean) => boxChanges(box, checkpoints, signal, last),
     record: (each: SessionRecord) => session.append(each),
-    given: runGiven(given),
+    options: runOptions(input),
     park: async () => {
       await extensions.rest?.();
       return box.park();
     },
     leave: (parked: boolean) => box.finish(parked),
-    ...(flags.record === true ? { recorded: () => recordedBy(given, sink.emit) } : {}),
-    workspace: given.workspace,
+    ...(flags.record === true ? { recorded: () => recordedBy(input, sink.emit) } : {}),
+    workspace: input.workspace,
   };
   // The tools of servers belong into the first request, however long they take to list them.
   await unlessAborted(Promise.resolve(extensions.ready?.()), signal);
@@ -165,7 +167,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const finished = await running.catch(async (thrown: unknown) => {
     // Asked now, while the box is still there.
     const seen = await request.changes(true).catch(() => undefined);
-    Object.assign(progress, { seen, where: whereLeft(given, seen?.changes ?? null) });
+    Object.assign(progress, { seen, where: whereLeft(input, seen?.changes ?? null) });
     throw thrown;
   });
   progress.finished = finished;
@@ -183,12 +185,12 @@ async function recordedBy({ host, session }: RunInput, emit: Emit): Promise<Pick
   }
 }
 
-async function begin(given: RunInput, sink: WaitingSink): Promise<void> {
-  sink.begin([startedEvent({ ...given, task: given.prompt })]);
-  const { untrusted } = given;
+async function begin(input: RunInput, sink: WaitingSink): Promise<void> {
+  sink.begin([startedEvent({ ...input, task: input.prompt })]);
+  const { untrusted } = input;
   if (untrusted !== undefined)
     sink.emit({ type: "notice", text: untrusted.text, untrusted: untrusted.items });
-  if (given.resumed) await giveUpFrozen(given.host, given.session);
+  if (input.resumed) await giveUpFrozen(input.host, input.session);
 }
 
 /** Claims the approval only once the box is there, so that a missing box does not use it up. */
@@ -203,10 +205,10 @@ async function claimedApproval(
 }
 
 /** How the run was started, for resuming it once it is parked. */
-const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun }: RunInput): RunGiven =>
+const runOptions = ({ settings, origins, flags, limits, prompt, session, parkedRun }: RunInput): RunOptions =>
   parkedRun?.parked.given ?? {
     task: prompt,
-    limits: limits.given,
+    limits: limits.values,
     settings: aboutRun(settings, origins).settings,
     steps: lastStep(session.steps),
     runtime: flags.runtime ?? null,
@@ -242,7 +244,7 @@ async function contextFor(
   const { approval, index, extensions, requests, model, ...own } = opened;
   const { sink, box, capabilities } = own;
   const pinned = await sessionPrompt(host, settings, workspace, extensions.prompt);
-  const asked = modelAsked({ settings, replayed });
+  const requested = requestedModel({ settings, replayed });
   const state = sessionState({
     session,
     store,
@@ -258,7 +260,7 @@ async function contextFor(
     ...own,
     host,
     settings,
-    isWeak: asked.isWeak,
+    isWeak: requested.isWeak,
     workspace,
     outputs: session.outputs,
     state,
@@ -290,8 +292,8 @@ async function contextFor(
     signal,
   });
   const { context: tokens, origin, parameters } = await capabilities;
-  const isNarrow = asked.isServed && isSmallWindow({ tokens, known: origin.context !== "guess" });
-  const small = smallBy(asked, parameters);
+  const isNarrow = requested.isServed && isSmallWindow({ tokens, known: origin.context !== "guess" });
+  const small = smallBy(requested, parameters);
   if (small !== undefined) sink.emit(small);
   return { agent, isSmall: isNarrow || agent.isWeak };
 }
@@ -438,5 +440,5 @@ interface ClaimedApproval {
   /** The command to run in its place. */
   readonly edited?: string;
   /** Granted to it. */
-  readonly grant?: GrantSaid;
+  readonly grant?: AnswerGrant;
 }

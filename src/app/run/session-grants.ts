@@ -3,7 +3,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import {
   type Connection,
   type Grant,
-  type GrantSaid,
+  type AnswerGrant,
   installs,
   type OwnRequests,
 } from "../../core/network.ts";
@@ -22,7 +22,7 @@ interface GrantParts {
   readonly requests: Pick<HarnessRequests, "grant">;
   readonly warn: (text: string) => void;
   /** Keeps a grant that lasts longer than a call. */
-  readonly keep: (said: GrantSaid) => Promise<void>;
+  readonly keep: (grant: AnswerGrant) => Promise<void>;
 }
 
 /** What may be reached while a person answers questions: the grants of the settings, and those that the person adds. */
@@ -39,9 +39,9 @@ export class SessionGrants {
   readonly domains = (): readonly string[] => this.#domains;
 
   /** Resolves when the running box has the grant; the returned function withdraws it. */
-  readonly grant = async (said: GrantSaid, signal: AbortSignal): Promise<() => void> => {
+  readonly grant = async (wanted: AnswerGrant, signal: AbortSignal): Promise<() => void> => {
     const { box, requests, keep } = this.#parts;
-    const fresh = said.domains.filter((each) => !this.#domains.includes(each));
+    const fresh = wanted.domains.filter((each) => !this.#domains.includes(each));
     if (fresh.length === 0) return () => undefined;
     const { grants, variables, files } = await grantsOf(fresh, this.#parts, signal);
     const network = await box.network();
@@ -53,9 +53,9 @@ export class SessionGrants {
       ofBox();
       ofHarness();
     };
-    if (said.for === "call") return withdraw;
+    if (wanted.for === "call") return withdraw;
     this.#domains = [...new Set([...this.#domains, ...fresh])];
-    await keep({ ...said, domains: fresh });
+    await keep({ ...wanted, domains: fresh });
     return withdraw;
   };
 }

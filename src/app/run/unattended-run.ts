@@ -69,13 +69,13 @@ export async function runUnattended({
   if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
   await clearLeft(host);
   using store = openSessions(host, noteTo(flags.quiet));
-  const given = await runWorkspace(folder);
+  const here = await runWorkspace(folder);
   if (plan.count > 1) {
     const { runAttempts } = await import("./attempts.ts");
     const checkNamed = settings.check !== null && flags["no-verify"] !== true;
     using stopped = interruption();
     const { signal } = stopped;
-    const untrusted = await untrustedIn(host, given);
+    const untrusted = await untrustedIn(host, here);
     await using observers = await observersFor({ host, settings, origins });
     const shared = {
       observers,
@@ -85,23 +85,23 @@ export async function runUnattended({
       flags,
       limits,
       store,
-      workspace: given,
+      workspace: here,
       prompt,
       signal,
       untrusted,
     };
     return await runAttempts({ ...shared, plan, checkNamed });
   }
-  const earlier = earlierSession(store, flags, given);
+  const earlier = earlierSession(store, flags, here);
   const elsewhere = earlier !== undefined && !named;
-  const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
+  const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : here;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
   await using _held = await holdSession(host, session.id);
-  const said = grantedIn(session.records());
+  const granted = grantedIn(session.records());
   using interrupted = interruption();
   return await runTask({
     host,
-    settings: { ...settings, allow_domains: [...new Set([...settings.allow_domains, ...said])] },
+    settings: { ...settings, allow_domains: [...new Set([...settings.allow_domains, ...granted])] },
     origins,
     flags,
     limits,
@@ -164,9 +164,9 @@ function settingsFor({ settings, origins }: Config): Settings {
 }
 
 /** The settings that the demo itself sets. */
-const demoOrigins = (used: Settings, given: Settings): Readonly<Record<string, string>> =>
+const demoOrigins = (used: Settings, own: Settings): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    SETTING_KEYS.filter((key) => used[key] !== given[key]).map((key) => [key, "demo"] as const),
+    SETTING_KEYS.filter((key) => used[key] !== own[key]).map((key) => [key, "demo"] as const),
   );
 
 /** Works on a copy of the example repository, owned by an ordinary user even if harness runs as root. */

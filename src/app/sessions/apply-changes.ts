@@ -43,13 +43,13 @@ export function applySession(
     const wanted = { session: session.id, layer, ...(only === undefined ? {} : { only }) };
     const prepared = await prepareApply(store, wanted);
     const handoff = handoffOf(factsOf(prepared.ops, store), store.workspace);
-    const told = { session: session.id, handoff, ...prepared };
+    const outcome = { session: session.id, handoff, ...prepared };
     const { blocked, declined } = dryRun
       ? { blocked: [], declined: [] }
       : await decide(handoff, accept, prompter);
     const isPart = layer.incomplete || prepared.refused.length > 0;
     if (dryRun || blocked.length > 0 || (onlyWhole === true && isPart))
-      return { ...told, blocked, done: false, whole: false };
+      return { ...outcome, blocked, done: false, whole: false };
     const allowedOps = prepared.ops.filter(({ path }) => !isInAny(path, declined));
     const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
@@ -61,7 +61,7 @@ export function applySession(
     const moved = await move(store, { session: session.id, steps: session.steps }, chosen);
     const whole = moved.whole && !layer.incomplete;
     if (whole) await giveUp();
-    return { ...told, ops: chosen.ops, blocked, done: true, whole };
+    return { ...outcome, ops: chosen.ops, blocked, done: true, whole };
   });
 }
 
@@ -126,20 +126,21 @@ const unknownPath = (path: string): HarnessError =>
   );
 
 /** A folder name covers everything in the folder. */
-const isInAny = (path: string, told: readonly string[]): boolean => told.some((each) => isInside(each, path));
+const isInAny = (path: string, folders: readonly string[]): boolean =>
+  folders.some((each) => isInside(each, path));
 
 /**
  * A typed path, relative to the workspace: read from the current folder if that lies in the workspace, otherwise from
  * the top.
  */
-export function belowWorkspace(given: string, workspace: string): string {
+export function belowWorkspace(typed: string, workspace: string): string {
   const here = process.cwd();
   const inside = isInside(workspace, here);
-  const below = path.relative(workspace, path.resolve(inside ? here : workspace, given));
+  const below = path.relative(workspace, path.resolve(inside ? here : workspace, typed));
   if (below !== "" && below !== ".." && !below.startsWith("../") && !path.isAbsolute(below)) return below;
   throw new HarnessError(
     EXIT.usage,
-    `--only ${JSON.stringify(given)} is not a path in ${workspace}`,
+    `--only ${JSON.stringify(typed)} is not a path in ${workspace}`,
     "harness apply --dry-run   (lists what there is)",
   );
 }

@@ -49,7 +49,7 @@ export class WorkspaceCommit implements AsyncDisposable {
   }
 
   async preview(): Promise<CommitPreview> {
-    const said = await this.#git([
+    const output = await this.#git([
       "status",
       "--porcelain=v1",
       "-z",
@@ -58,7 +58,7 @@ export class WorkspaceCommit implements AsyncDisposable {
       "--",
       ".",
     ]);
-    const all = statusIn(said);
+    const all = statusIn(output);
     const staged = all.filter(({ mark }) => mark[0] !== " " && mark[0] !== "?");
     return { paths: staged.length > 0 ? staged : all, staged: staged.length > 0 };
   }
@@ -102,11 +102,11 @@ export class WorkspaceCommit implements AsyncDisposable {
       ?.trim()
       .slice("next:".length)
       .trim();
-    const told = reason.replace(/^fatal: /, "");
+    const message = reason.replace(/^fatal: /, "");
     throw new HarnessError(
       EXIT.failed,
-      `git ${words[0] ?? ""}: ${told === "" ? `exit ${exit_code}` : told}`,
-      next ?? (/not a git repository/.test(told) ? "git init" : "git status"),
+      `git ${words[0] ?? ""}: ${message === "" ? `exit ${exit_code}` : message}`,
+      next ?? (/not a git repository/.test(message) ? "git init" : "git status"),
     );
   }
 }
@@ -120,8 +120,8 @@ const textOf = ({ head, tail }: { readonly head: Uint8Array; readonly tail: Uint
   new TextDecoder().decode(Buffer.concat([head, tail]));
 
 /** Parses the output of `git status --porcelain=v1 -z --no-renames`. */
-export const statusIn = (said: string): readonly Uncommitted[] =>
-  said
+export const statusIn = (output: string): readonly Uncommitted[] =>
+  output
     .split("\0")
     .filter((entry) => entry.length > 3)
     .map((entry) => ({ mark: entry.slice(0, 2), path: entry.slice(3) }));

@@ -66,11 +66,11 @@ interface ConversationInput {
  * rules and made in a layer over the folder. Nothing of it stays. The replay has no network, no secrets, and nothing
  * that users added: no hooks, servers or tools.
  */
-export async function replayConversation(given: ConversationInput, signal: AbortSignal): Promise<void> {
-  const { host, store, events, workspace, isolation } = given;
+export async function replayConversation(input: ConversationInput, signal: AbortSignal): Promise<void> {
+  const { host, store, events, workspace, isolation } = input;
   const requests = recordedRequests(events);
   const prompt = `replay of: ${requests[0]?.task ?? ""}`;
-  const shape = shapeOf(given.config.settings, isolation);
+  const shape = shapeOf(input.config.settings, isolation);
   await using passing = await passingSession(host, store, aboutSession(shape, { workspace, prompt }));
   const { session, folder } = passing;
   const file = path.join(folder, "replies.jsonl");
@@ -80,21 +80,21 @@ export async function replayConversation(given: ConversationInput, signal: Abort
   const failed = (thrown: unknown): void => {
     if (thrown instanceof HarnessError) failure.thrown ??= thrown;
   };
-  const { origins } = given.config;
+  const { origins } = input.config;
   await using chat = new ReplayedChat({ host, origins, store, session, workspace, failed });
   for (const [index, request] of requests.entries()) {
     await writeFile(file, scenarioOf(request), { mode: 0o600 });
     const before = recordedRequests(eventsOf(session)).length;
     const playing = { settings, session, request, isFirst: index === 0, chat, failed };
-    const reason = await play(given, playing, signal);
+    const reason = await play(input, playing, signal);
     signal.throwIfAborted();
     const now = recordedRequests(eventsOf(session))[before];
-    const isSame = report(given, index + 1, { then: request, now, reason });
+    const isSame = report(input, index + 1, { then: request, now, reason });
     // Something that this machine lacks is no difference of the conversation: it ends the replay, as it would end a
     // run.
     if (!isSame && failure.thrown !== undefined) throw failure.thrown;
     delete failure.thrown;
-    await repeatUndo(given, playing, request, index + 1);
+    await repeatUndo(input, playing, request, index + 1);
   }
 }
 
@@ -133,11 +133,11 @@ interface Playing {
 }
 
 /** Anybody can write an event file, so its approvals are ignored. */
-const answersIn = ({ ownWord }: ConversationInput, { said }: RecordedRequest): readonly RecordedAnswer[] =>
-  ownWord ? said : said.filter(({ runs }) => !runs);
+const answersIn = ({ ownWord }: ConversationInput, { answers }: RecordedRequest): readonly RecordedAnswer[] =>
+  ownWord ? answers : answers.filter(({ runs }) => !runs);
 
 /** Plays one request; returns why it ended as it did. */
-async function play(given: ConversationInput, playing: Playing, signal: AbortSignal): Promise<string> {
+async function play(input: ConversationInput, playing: Playing, signal: AbortSignal): Promise<string> {
   const { request, chat } = playing;
   using past = new PastInterrupt(request);
   const either = AbortSignal.any([signal, past.signal]);
@@ -150,10 +150,10 @@ async function play(given: ConversationInput, playing: Playing, signal: AbortSig
     check: request.check ?? null,
     mode: mode === "read-only" ? mode : "workspace-write",
   };
-  const approver = recordedApprover({ said: answersIn(given, request), chat: request.chat });
+  const approver = recordedApprover({ answers: answersIn(input, request), chat: request.chat });
   if (!request.chat) {
     await chat.rest();
-    return (await playRun(given, { ...playing, settings }, { approver, show, signal: either })).reason;
+    return (await playRun(input, { ...playing, settings }, { approver, show, signal: either })).reason;
   }
   const person = recordedPerson(calls);
   const turn = {
@@ -255,8 +255,8 @@ interface Played {
 }
 
 /** Reports the differences; returns whether the request came to the same end. */
-function report(given: ConversationInput, request: number, { then, now, reason }: Played): boolean {
-  const { onCall, onEnd } = given;
+function report(input: ConversationInput, request: number, { then, now, reason }: Played): boolean {
+  const { onCall, onEnd } = input;
   const left = [...(now?.calls ?? [])];
   for (const call of then.calls) {
     const at = left.findIndex((each) => isSameCall(each, call));
@@ -265,7 +265,7 @@ function report(given: ConversationInput, request: number, { then, now, reason }
       request,
       agent: call.agent,
       tool: call.tool,
-      ...compareCall(call, again, replayDifferences(given, then)),
+      ...compareCall(call, again, replayDifferences(input, then)),
     });
   }
   for (const call of left)

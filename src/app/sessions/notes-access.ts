@@ -25,12 +25,12 @@ export async function withNotes<T>(
 }
 
 /** The note that a person named; exit 2 if there is none. */
-export function noteGiven({ notes, workspace }: FolderNotes, given: string): Note {
-  const found = /^[1-9]\d{0,14}$/.test(given) ? notes.get(Number(given)) : undefined;
+export function namedNote({ notes, workspace }: FolderNotes, typed: string): Note {
+  const found = /^[1-9]\d{0,14}$/.test(typed) ? notes.get(Number(typed)) : undefined;
   if (found !== undefined) return found;
-  const why = /^\d+$/.test(given)
-    ? `no note of ${visible(workspace)} has the number ${given}`
-    : `${visibleLine(JSON.stringify(given))} is not the number of a note`;
+  const why = /^\d+$/.test(typed)
+    ? `no note of ${visible(workspace)} has the number ${typed}`
+    : `${visibleLine(JSON.stringify(typed))} is not the number of a note`;
   throw new HarnessError(EXIT.usage, why, "harness notes list");
 }
 

@@ -66,17 +66,17 @@ export async function bundledSessions(
   let seen = 0;
   for await (const { file, fault } of files as AsyncIterable<Candidate> | Iterable<Candidate>) {
     seen += 1;
-    const told: BundleLook =
+    const look: BundleLook =
       fault === undefined
         ? await readOne(host, file, { query, alone: many === undefined, isFatal })
         : { fault };
-    if (told.fault !== undefined) found.faults.push(told.fault);
+    if (look.fault !== undefined) found.faults.push(look.fault);
     if (found.faults.length === MOST_FAULTS) {
       found.faults.push(`${place}: the files after ${file} were not read`);
       break;
     }
-    if (told.session !== undefined)
-      found.sessions = [...found.sessions, told.session].toSorted(newestFirst).slice(0, limit);
+    if (look.session !== undefined)
+      found.sessions = [...found.sessions, look.session].toSorted(newestFirst).slice(0, limit);
   }
   if (seen > 0) return found;
   throw new HarnessError(

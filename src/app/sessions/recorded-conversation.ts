@@ -6,7 +6,7 @@ import { questionOpening } from "../../agent/ending/earned-end.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import { type Intent, SERVER_FAILURES } from "../../core/model-provider.ts";
-import type { ModelAsked } from "../run/person-request.ts";
+import type { RequestedModel } from "../run/person-request.ts";
 import { unattended } from "../../agent/approvers.ts";
 import { EXIT, Interrupted, type Signal } from "../../core/errors.ts";
 import type { Approver } from "../../core/ports.ts";
@@ -56,7 +56,7 @@ export interface RecordedRequest {
   readonly strict: boolean;
   /** The number of the candidate, if the run had several. */
   readonly candidate: number | undefined;
-  readonly model: ModelAsked;
+  readonly model: RequestedModel;
   /** The request had a network. */
   readonly network: boolean;
   readonly intent: Intent | undefined;
@@ -69,7 +69,7 @@ export interface RecordedRequest {
   /** What a small model expected of its command, if it was asked separately. */
   readonly asides: readonly RecordedAside[];
   readonly calls: readonly RecordedCall[];
-  readonly said: readonly RecordedAnswer[];
+  readonly answers: readonly RecordedAnswer[];
   /** Null if the request was killed, and so has no end. */
   readonly end: Pick<EventOf<"run.finished">, "status" | "exit_code"> | null;
   readonly behind: readonly UndoEvent[];
@@ -112,8 +112,8 @@ class RequestReader {
   readonly #asides: RecordedAside[] = [];
   readonly #calls = new Map<string, Mutable<RecordedCall>>();
   readonly #agents = new Map<string, string>();
-  readonly #told = new Map<string, string>();
-  readonly #said: RecordedAnswer[] = [];
+  readonly #words = new Map<string, string>();
+  readonly #answers: RecordedAnswer[] = [];
   /** The edited arguments that a person wants a call to run with. */
   readonly #edited = new Map<string, RecordedCall["args"]>();
   readonly #behind: UndoEvent[] = [];
@@ -174,7 +174,7 @@ class RequestReader {
         this.#propose(event, agent);
         return;
       case "approval":
-        if (event.told !== undefined) this.#told.set(event.call, event.told);
+        if (event.told !== undefined) this.#words.set(event.call, event.told);
         return;
       case "call.edited":
         this.#edit(event, agent);
@@ -218,7 +218,7 @@ class RequestReader {
     const { command } = args;
     if (found === undefined || typeof command !== "string") return;
     const before = this.#edited.get(key) ?? found.args;
-    this.#said.push({ tool: found.tool, args: before, runs: false, edited: command });
+    this.#answers.push({ tool: found.tool, args: before, runs: false, edited: command });
     this.#edited.set(key, args);
   }
 
@@ -229,9 +229,9 @@ class RequestReader {
     found.verdict = { decision, runs, by };
     this.#granted ||= grant !== undefined;
     if (by !== "person") return;
-    const word = told ?? this.#told.get(call);
+    const word = told ?? this.#words.get(call);
     const args = this.#edited.get(key) ?? found.args;
-    this.#said.push({ tool: found.tool, args, runs, ...(word === undefined ? {} : { told: word }) });
+    this.#answers.push({ tool: found.tool, args, runs, ...(word === undefined ? {} : { told: word }) });
   }
 
   read(): RecordedRequest {
@@ -254,7 +254,7 @@ class RequestReader {
       replies: this.#replies,
       asides: this.#asides,
       calls: [...this.#calls.values()],
-      said: this.#said,
+      answers: this.#answers,
       end: this.#end,
       behind: this.#behind,
     };
@@ -312,14 +312,14 @@ const FAILURES: ReadonlySet<string> = new Set(SERVER_FAILURES);
 const failureOf = (kind: string): string => (FAILURES.has(kind) ? kind : "server");
 
 interface RecordedAnswers {
-  readonly said: readonly RecordedAnswer[];
+  readonly answers: readonly RecordedAnswer[];
   /** The request was of a chat: a person was there, but was not asked what the mode settles. */
   readonly chat: boolean;
 }
 
 /** Answers a call as it was answered then; for all other calls nobody is there. */
-export function recordedApprover({ said, chat }: RecordedAnswers): Approver {
-  const left = [...said];
+export function recordedApprover({ answers, chat }: RecordedAnswers): Approver {
+  const left = [...answers];
   const nobody = unattended("contained");
   return {
     ask: (question, signal) => {

@@ -25,7 +25,7 @@ import { modelClient } from "../model-access.ts";
 import { ignoreRulesOf, lazyJudge } from "../project/policy-context.ts";
 import { agentBox } from "../run/agent-assembly.ts";
 import { ChatBox, chatTurn, type Conversation, openConversation } from "../run/chat-session.ts";
-import type { ModelAsked } from "../run/person-request.ts";
+import type { RequestedModel } from "../run/person-request.ts";
 import { HarnessRequests } from "../run/session-grants.ts";
 import { type RunIndex, runIndex } from "../run/session-state.ts";
 import { noteTo } from "../stderr-messages.ts";
@@ -272,7 +272,7 @@ interface ReplayedChatParts {
 interface ReplayedTurn {
   readonly text: string;
   /** The model that replied then. */
-  readonly model: ModelAsked;
+  readonly model: RequestedModel;
   readonly settings: Settings;
   readonly freshBox: boolean;
   readonly resumed: boolean;
@@ -333,7 +333,7 @@ export class ReplayedChat implements AsyncDisposable {
       conversation: this.#conversation,
       box: this.#box,
     };
-    const asked = {
+    const options = {
       requests,
       model,
       recorded: turn.model,
@@ -343,7 +343,7 @@ export class ReplayedChat implements AsyncDisposable {
       warn: noWords,
     };
     try {
-      return await chatTurn({ ...parts, ...asked, show, signal }, turn.text);
+      return await chatTurn({ ...parts, ...options, show, signal }, turn.text);
     } catch (thrown) {
       if (!(thrown instanceof HarnessError) && !signal.aborted) throw thrown;
       this.#parts.failed(thrown);
@@ -399,7 +399,7 @@ export class ReplayedChat implements AsyncDisposable {
       session: session.id,
       box: this.#box.now,
     });
-    const person: AskPerson = (asked, signal) => this.#person(asked, signal);
+    const person: AskPerson = (question, signal) => this.#person(question, signal);
     const index = this.#index;
     const about = { host, store, session, resumed, settings, workspace, index, person, passing: true };
     return openConversation({ ...about, extensions: NO_EXTENSIONS });

@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { AgentEvent, CandidateTold, EventBody } from "../../core/events.ts";
+import type { AgentEvent, CandidateReport, EventBody } from "../../core/events.ts";
 import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
@@ -55,7 +55,7 @@ export function folderOfSession({ places }: Host, id: string): string {
 }
 
 /** The named session, or the folder's last one; exit 2 if there is none. */
-export async function sessionGiven(
+export async function namedSession(
   store: SessionStore,
   id: string | undefined,
   folder: string,
@@ -68,7 +68,7 @@ export async function sessionGiven(
 /** One candidate of a run with `--attempts`, by number; any candidate's session identifies the run. */
 export function attemptOf(store: SessionStore, session: Session, nth: number | undefined): Session {
   if (nth === undefined) return session;
-  let all: readonly CandidateTold[] = [];
+  let all: readonly CandidateReport[] = [];
   for (const event of session.events()) if (event.type === "notice") all = event.attempts ?? all;
   const found = all[nth - 1];
   if (found !== undefined) return store.open(found.session);
@@ -113,8 +113,8 @@ type SessionSettings = Pick<Settings, "mode" | "chat_model"> & { readonly provid
 export const newSession = (
   store: SessionStore,
   settings: SessionSettings,
-  { id, ...asked }: { readonly workspace: string; readonly prompt: string; readonly id?: string },
-): Session => store.create(aboutSession(settings, asked), id);
+  { id, ...about }: { readonly workspace: string; readonly prompt: string; readonly id?: string },
+): Session => store.create(aboutSession(settings, about), id);
 
 export function aboutSession(
   { mode, provider, chat_model }: SessionSettings,

@@ -59,8 +59,10 @@ export async function finishEarlierUndo(
   workspace: string,
   say: (text: string) => void,
 ): Promise<void> {
-  const told = await aloneIn(host, workspace, (store) => finishUndo(store, (id) => stepsOf(sessions, id)));
-  if (told !== undefined) say(told);
+  const finished = await aloneIn(host, workspace, (store) =>
+    finishUndo(store, (id) => stepsOf(sessions, id)),
+  );
+  if (finished !== undefined) say(finished);
 }
 
 /** Undefined for a session that was removed since. */

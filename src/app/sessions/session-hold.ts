@@ -77,7 +77,7 @@ export interface TakenUp {
   /** The host that uses that engine. */
   readonly host: Host;
   /** Applied as if they were flags. */
-  readonly said: ConfigRequest["flags"];
+  readonly overrides: ConfigRequest["flags"];
   /** Where the session continues, if that differs from the place of a new session. */
   readonly note?: string;
 }
@@ -99,11 +99,11 @@ export async function takenUp(host: Host, id: string): Promise<TakenUp | undefin
   const layer = await copyOf(host, id);
   if (layer === undefined) return undefined;
   const taken = await hostOf(host, layer);
-  const said = new Map<string, { readonly key: SettingKey; readonly value: unknown }>();
-  said.set(`the copy of ${id}`, { key: "isolation", value: "copy" });
-  if (taken.engine === host.engine) return { host, said };
-  said.set(`the engine of ${id}`, { key: "engine", value: taken.engine });
-  return { host: taken, said, note: `continues at ${taken.engine}, where the changes of ${id} are` };
+  const overrides = new Map<string, { readonly key: SettingKey; readonly value: unknown }>();
+  overrides.set(`the copy of ${id}`, { key: "isolation", value: "copy" });
+  if (taken.engine === host.engine) return { host, overrides };
+  overrides.set(`the engine of ${id}`, { key: "engine", value: taken.engine });
+  return { host: taken, overrides, note: `continues at ${taken.engine}, where the changes of ${id} are` };
 }
 
 /** The place of the session's copy, if that is not the engine that is used anyway. */

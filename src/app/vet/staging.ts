@@ -80,9 +80,9 @@ export async function staged(
   const filled = await (async (): Promise<Filled> => {
     const workspace = path.join(place.folder, "empty");
     await using box = await stagingBox(options, { workspace, keep, granted, onConnection }, signal);
-    const told = await fill(box);
+    const filled = await fill(box);
     if (settings.isolation === "copy") await leaveTree(box, signal);
-    return told;
+    return filled;
   })();
   signal.throwIfAborted();
   const tree = path.join(place.folder, "tree");
@@ -206,11 +206,11 @@ async function unpackArchive(box: OwnedBox, file: string, signal: AbortSignal): 
   const input = createReadStream(file);
   const result = await box.exec({ words, timeoutMs: UNPACK_MS, keep: KEEP, input }, signal);
   signal.throwIfAborted();
-  const told = result.timed_out ? TOO_LONG : parsed(result);
-  if (told === undefined) throw unreadable(file, lastLine(result) ?? result.reason);
-  if (told.error !== undefined) throw unreadable(file, told.error);
-  const notRun = isWhole(told) ? null : "only a part of the archive was unpacked";
-  return { commit: null, findings: archiveFindings(told), notRun };
+  const read = result.timed_out ? TOO_LONG : parsed(result);
+  if (read === undefined) throw unreadable(file, lastLine(result) ?? result.reason);
+  if (read.error !== undefined) throw unreadable(file, read.error);
+  const notRun = isWhole(read) ? null : "only a part of the archive was unpacked";
+  return { commit: null, findings: archiveFindings(read), notRun };
 }
 
 const TOO_LONG: UnpackReport = { entries: 0, bytes: 0, packed: 0, stopped: "time", left_out: [] };

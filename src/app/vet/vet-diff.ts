@@ -50,8 +50,8 @@ export async function vetCompared(
   const [before, after] = [await sideOf(one), await sideOf(other)];
   if (before.facts !== undefined && after.facts !== undefined)
     return compareReports(before.report, after.report, changesBetween(before.facts, after.facts));
-  const told = compareReports(before.report, after.report);
-  return { ...told, unseen: [...told.unseen, SAVED] };
+  const comparison = compareReports(before.report, after.report);
+  return { ...comparison, unseen: [...comparison.unseen, SAVED] };
 }
 
 const SAVED =

@@ -42,7 +42,7 @@ interface TreePosition {
 interface TreeChanges {
   readonly cuts: readonly TreePosition[];
   readonly modes: readonly (TreePosition & { readonly mode: number; readonly folder: boolean })[];
-  readonly renames: readonly (TreePosition & { readonly name: string; readonly held: string })[];
+  readonly renames: readonly (TreePosition & { readonly name: string; readonly inert: string })[];
   /** The name of a part in the tree's top folder; the top folder itself is part 0. */
   readonly partName: (part: number) => string;
 }
@@ -59,7 +59,7 @@ const MAX_COUNT = { levels: 48, characters: 1500 } as const;
 export class Inert implements TreeChanges {
   readonly cuts: TreePosition[] = [];
   readonly modes: (TreePosition & { readonly mode: number; readonly folder: boolean })[] = [];
-  readonly renames: (TreePosition & { readonly name: string; readonly held: string })[] = [];
+  readonly renames: (TreePosition & { readonly name: string; readonly inert: string })[] = [];
   readonly #token = randomBytes(6).toString("hex");
   #steps = 0;
 
@@ -126,14 +126,14 @@ export class Inert implements TreeChanges {
       );
     for (const name of folders) await below(name, name);
     for (const name of known) {
-      const held = this.#heldName(at, name);
-      if (!unlessGone(() => renameEntry(at(name), at(held)))) continue;
-      this.renames.push({ part, rel, name, held });
-      if (lstatEntry(at(held))?.isDirectory() === true) await below(held, name);
+      const inert = this.#inertName(at, name);
+      if (!unlessGone(() => renameEntry(at(name), at(inert)))) continue;
+      this.renames.push({ part, rel, name, inert });
+      if (lstatEntry(at(inert))?.isDirectory() === true) await below(inert, name);
     }
   }
 
-  #heldName(at: EntryPath, name: string): string {
+  #inertName(at: EntryPath, name: string): string {
     // Neither the beginning nor the end of the new name is one that a program looks for.
     const plain = `_${name}.held`;
     const free = bytesOfText(plain).length <= MAX_NAME_LENGTH && lstatEntry(at(plain)) === undefined;
@@ -278,8 +278,8 @@ function insideLines({ cuts, modes, renames, partName }: TreeChanges): readonly 
   return [
     `cd -P -- "$stage/item"`,
     ...renames.map(
-      ({ part, rel, name, held }) =>
-        `mv -nT -- ${place(part, below(rel, held))} ${place(part, below(rel, name))}`,
+      ({ part, rel, name, inert }) =>
+        `mv -nT -- ${place(part, below(rel, inert))} ${place(part, below(rel, name))}`,
     ),
     ...rights.filter(({ folder }) => !folder).map(({ line }) => line),
     ...joined.toReversed().flat(),

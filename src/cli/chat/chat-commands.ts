@@ -279,8 +279,8 @@ export function completed(
   values: Readonly<Record<string, readonly string[]>>,
 ): readonly [readonly string[], string] {
   if (!line.startsWith("/")) return [[], line];
-  const [, name = "", given] = /^\/(\S*)(?:\s+(\S*))?$/.exec(line) ?? [];
-  if (given !== undefined) return [(values[name] ?? []).filter((value) => value.startsWith(given)), given];
+  const [, name = "", typed] = /^\/(\S*)(?:\s+(\S*))?$/.exec(line) ?? [];
+  if (typed !== undefined) return [(values[name] ?? []).filter((value) => value.startsWith(typed)), typed];
   const names = [...known.map((each) => each.name), "quit", "exit"].map((each) => `/${each}`);
   return [names.filter((each) => each.startsWith(line)), line];
 }

@@ -78,11 +78,11 @@ export class ChatLines {
 
   /** Expands commands that users added, and sends the text as a request; false if the line names none. */
   async #added(text: string): Promise<boolean> {
-    const held: { found?: Awaited<ReturnType<ChatController["expansion"]>> } = {};
+    const expansion: { found?: Awaited<ReturnType<ChatController["expansion"]>> } = {};
     await this.#orSay(async () => {
-      held.found = await this.#parts.chat.expansion(text);
+      expansion.found = await this.#parts.chat.expansion(text);
     });
-    const { found } = held;
+    const { found } = expansion;
     if (found === undefined) return true;
     if (typeof found === "string") {
       if (found !== "") this.#tell(visible(found));

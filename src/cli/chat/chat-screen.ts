@@ -1,7 +1,7 @@
 import type { Finished } from "../../agent/agent-run.ts";
 import { isTyped, withoutMode } from "../../app/run/person-request.ts";
 import {
-  askedInTurn,
+  askInTurn,
   NO,
   type Person,
   type PersonReply,
@@ -103,8 +103,8 @@ export function plainScreen(parts: ScreenParts): ChatScreen {
     take: (event) => view.take(event),
     end: () => view.end(),
     line: (initial) => prompt.ask(initial),
-    ask: (asked, signal) => turns(() => question(asked, signal)),
-    askInWords: (asked, signal) => turns(() => words(asked, signal)),
+    ask: (wanted, signal) => turns(() => question(wanted, signal)),
+    askInWords: (wanted, signal) => turns(() => words(wanted, signal)),
     confirm: (text) =>
       turns(() => saysYes(terminal, `${styleText("bold", visible(text), { stream: stdout })} [y/N] `)),
     remember: (texts) => prompt.remember(texts),
@@ -147,12 +147,13 @@ export class ChatView {
       this.#later.push(event);
       return;
     }
-    const said = event.type === "text" && event.agent === undefined ? event.text : this.#replaced.take(event);
+    const fresh =
+      event.type === "text" && event.agent === undefined ? event.text : this.#replaced.take(event);
     if (isOfReply && event.type !== "text") this.#endReply();
     this.#lines.take(event);
-    if (said === undefined) return;
+    if (fresh === undefined) return;
     this.#release ??= this.#lines.pause();
-    this.#write(this.#answer.push(said));
+    this.#write(this.#answer.push(fresh));
   }
 
   /** Gives the terminal to the caller until the returned function is called. */
@@ -190,10 +191,10 @@ export class ChatView {
 
   #write(text: string): void {
     // Models like to begin with an empty line.
-    const said = this.#shown === "" ? text.replace(/^\s*\n/, "") : text;
-    if (said === "") return;
-    this.#output.write(said);
-    this.#shown = said;
+    const shown = this.#shown === "" ? text.replace(/^\s*\n/, "") : text;
+    if (shown === "") return;
+    this.#output.write(shown);
+    this.#shown = shown;
   }
 }
 
@@ -254,8 +255,8 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
 
 /** The remedy gets a line of its own. */
 function failedLines(reason: string, stream: Output): string {
-  const { said, next } = splitNext(reason);
-  const shown = lines(`${mark("failed", stream)} `, said, stream, "red");
+  const { statement, next } = splitNext(reason);
+  const shown = lines(`${mark("failed", stream)} `, statement, stream, "red");
   return next === "" ? shown : `${shown}  next: ${next}\n`;
 }
 
@@ -283,13 +284,13 @@ const MAX_RECALLED = 6;
 
 /** The last messages of the conversation, one line each, so that a person knows where they are. */
 export function recalled(messages: readonly Message[], stream: Output): string {
-  const said = messages.flatMap((message) => messageIn(message) ?? []);
+  const shown = messages.flatMap((message) => messageIn(message) ?? []);
   const width = widthOfStream(stream) - 2;
-  const earlier = said.length - MAX_RECALLED;
+  const earlier = shown.length - MAX_RECALLED;
   const head = (typed: boolean): string => (!typed ? "  " : stream.plain ? "you: " : "› ");
   return [
     ...(earlier > 0 ? [`  (${earlier} earlier)`] : []),
-    ...said.slice(-MAX_RECALLED).map(({ typed, text }) => `${head(typed)}${fitted(text, width)}`),
+    ...shown.slice(-MAX_RECALLED).map(({ typed, text }) => `${head(typed)}${fitted(text, width)}`),
   ]
     .map((line) => `${styleText("dim", line, { stream })}\n`)
     .join("");
@@ -354,5 +355,5 @@ export function person({ ask, cancel, settled, keep }: Asking): Person {
     await keep(question, reply);
     return YES;
   };
-  return askedInTurn(settled, async (question, signal) => answered(question, await ask(question, signal)));
+  return askInTurn(settled, async (question, signal) => answered(question, await ask(question, signal)));
 }

@@ -50,12 +50,15 @@ export async function undoFiles({ chat, output, show, confirm }: SlashCall): Pro
   const store = await chat.store();
   const undone = async (dryRun: boolean): Promise<[text: string, changes: boolean]> => {
     const wanted = { target: 0, redo: false, skip: false, dryRun };
-    const told = await undoSession(host, store, session, {
+    const outcome = await undoSession(host, store, session, {
       ...wanted,
       say: (text) => show(visibleLine(text)),
     });
-    const text = undoText({ ...told, ...wanted, session: session.id }, output);
-    return [[...told.notes.map(visibleLine), text].join("\n"), told.ops.some(({ from, to }) => from !== to)];
+    const text = undoText({ ...outcome, ...wanted, session: session.id }, output);
+    return [
+      [...outcome.notes.map(visibleLine), text].join("\n"),
+      outcome.ops.some(({ from, to }) => from !== to),
+    ];
   };
   const [planned, changes] = await undone(true);
   if (!changes) return "There is nothing to take back: the folder is as this session found it.";
@@ -80,8 +83,8 @@ export async function apply({ chat, output, show, confirm }: SlashCall): Promise
   if (!planned.ops.some(({ from, to }) => from !== to)) return "There is nothing to move.";
   if (!(await confirm("Move this into the folder?"))) return "Nothing was moved.";
   const prompter = { confirm, pickPart: quit, approve: no };
-  const told = await applySession(host, store, session, { ...options, prompter, dryRun: false });
-  return appliedText(told, output).trimEnd();
+  const outcome = await applySession(host, store, session, { ...options, prompter, dryRun: false });
+  return appliedText(outcome, output).trimEnd();
 }
 
 // Parts and calls are not asked about here.
@@ -145,8 +148,8 @@ function windowLines({ conversation, settings }: ChatController): readonly strin
 
 /** The system prompt as it is sent; before the first request, as it would be. */
 export async function system({ chat }: SlashCall): Promise<string> {
-  const said = chat.conversation?.memory.history.pinned;
-  if (said !== undefined) return visible(said);
+  const summary = chat.conversation?.memory.history.pinned;
+  if (summary !== undefined) return visible(summary);
   const { sessionPrompt } = await import("../../app/run/session-state.ts");
   const { text } = await sessionPrompt(chat.host, chat.settings, chat.workspace);
   return visible(
@@ -176,7 +179,7 @@ export async function init({ chat, output, show, confirm }: SlashCall): Promise<
   const question = before === undefined ? `Write this to ${FACTS_FILE}?` : `Change ${FACTS_FILE} like this?`;
   if (!(await confirm(question))) return "Nothing was written.";
   await chat.release();
-  const warn = (said: string): void => show(visibleLine(said));
+  const warn = (text: string): void => show(visibleLine(text));
   const store = await chat.store();
   const session = chat.conversation?.session;
   const back = await chat.aside((signal) =>
@@ -194,7 +197,7 @@ export async function commit(call: SlashCall): Promise<string> {
   if (settings.mode === "read-only") return READ_ONLY;
   await chat.release();
   return chat.aside(async (signal) => {
-    const warn = (said: string): void => show(visibleLine(said));
+    const warn = (text: string): void => show(visibleLine(text));
     await using made = await WorkspaceCommit.open({ host, settings, workspace, signal, warn });
     const preview = await made.preview();
     if (preview.paths.length === 0) return "There is nothing to commit.";

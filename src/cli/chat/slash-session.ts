@@ -66,10 +66,10 @@ export async function sessions({ chat, output }: SlashCall): Promise<string> {
 }
 
 /** Without an id, resumes the latest other session of this folder. */
-export async function resume({ chat, argument: given, output }: SlashCall): Promise<string> {
+export async function resume({ chat, argument: typed, output }: SlashCall): Promise<string> {
   const store = await chat.store();
   const others = store.list({ workspace: chat.workspace, limit: 2 });
-  const id = given === "" ? others.find((each) => each.id !== chat.conversation?.session.id)?.id : given;
+  const id = typed === "" ? others.find((each) => each.id !== chat.conversation?.session.id)?.id : typed;
   if (id === undefined) return "There is no other session of this folder.";
   const session = opened(store, id);
   const { workspace, id: found } = session.info();
@@ -156,8 +156,8 @@ export async function provider({ chat, argument }: SlashCall): Promise<string> {
   }
   const address = words.find((word) => word.includes("://"));
   const model = words.find((word) => !word.includes("://")) ?? chat_model;
-  const given = readLayer(address === undefined ? {} : { base_url: address }, () => "/provider");
-  const place = given.base_url ?? (wanted === now ? base_url : null);
+  const layer = readLayer(address === undefined ? {} : { base_url: address }, () => "/provider");
+  const place = layer.base_url ?? (wanted === now ? base_url : null);
   const change = { provider: wanted, base_url: place, chat_model: model };
   const client = modelClient(chat.host, { ...chat.settings, ...change });
   const { models, reason } = await client.list(AbortSignal.timeout(PATIENCE_MS));
@@ -254,9 +254,9 @@ export async function policy({ chat, argument, output }: SlashCall): Promise<str
   const { mode, on_ask: onAsk, allow_domains: granted, deny_domains: denied } = chat.settings;
   const context = { ...(await workspacePolicy(chat.host, chat.workspace)), mode, onAsk, granted, denied };
   if (argument !== "") {
-    const { allowable, ...told } = await explain(argument, commandPolicy(), context);
+    const { allowable, ...explained } = await explain(argument, commandPolicy(), context);
     const remedy = allowable ? { remedy: nextCommand("allow", argument, {}) } : {};
-    return explanation({ text: argument, ...told, ...remedy }, output).trimEnd();
+    return explanation({ text: argument, ...explained, ...remedy }, output).trimEnd();
   }
   const { rules } = context;
   return [

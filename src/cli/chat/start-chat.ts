@@ -50,12 +50,12 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
   const stores = storeOnce(host, noteTo(flags.quiet));
   try {
     const found = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
-    const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
-    const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
+    const here = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
+    const workspace = found === undefined || flags.cwd !== undefined ? here : found.info().workspace;
     await askOfProject(host, workspace, flags.quiet);
     const taken = found === undefined ? undefined : await takenUpAgain(host, found.id);
     if (taken?.note !== undefined) noteTo(flags.quiet)(taken.note);
-    const { settings, origins } = await configFor({ ...flags, cwd: workspace }, taken?.said);
+    const { settings, origins } = await configFor({ ...flags, cwd: workspace }, taken?.overrides);
     checkNetwork(host, settings);
     return await converse({
       host: taken?.host ?? host,
@@ -77,7 +77,9 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
  */
 async function askOfProject(host: Host, workspace: string, quiet: boolean): Promise<void> {
   const seen = await readUntrusted(host, workspace);
-  const fresh = seen.told.items.filter(({ told, waits, declined }) => told && waits && !declined);
+  const fresh = seen.shown.items.filter(
+    ({ told: isReported, waits, declined }) => isReported && waits && !declined,
+  );
   if (fresh.length > 0) {
     await askForTrust(host, seen, fresh, {
       show: (item) => stderr.write(itemText(item, stderr)),
@@ -85,7 +87,7 @@ async function askOfProject(host: Host, workspace: string, quiet: boolean): Prom
     });
     return;
   }
-  const untrusted = untrustedOf(seen.told);
+  const untrusted = untrustedOf(seen.shown);
   if (untrusted !== undefined) noteTo(quiet)(untrusted.text);
 }
 
@@ -106,8 +108,8 @@ async function converse(start: ChatStart): Promise<number> {
   const cancel = (): boolean => chat.cancel("SIGINT");
   const lasting = new LastingRules(host, workspace);
   const added: SlashName[] = [];
-  const held: { chat?: ChatController } = {};
-  const notice = noticeOf(start, () => held.chat);
+  const started: { chat?: ChatController } = {};
+  const notice = noticeOf(start, () => started.chat);
   const facts = factsFrom(settings, workspace, () => screen.end());
   using screen = await openScreen(host, {
     quiet: flags.quiet,
@@ -124,7 +126,7 @@ async function converse(start: ChatStart): Promise<number> {
     files: fileCompletion(async (text, signal) =>
       (await import("../../app/project/file-mentions.ts")).fileCandidates(host, workspace, text, signal),
     ),
-    facts: () => facts(held.chat),
+    facts: () => facts(started.chat),
   });
   await using chat = new ChatController({
     host,
@@ -141,15 +143,15 @@ async function converse(start: ChatStart): Promise<number> {
       end: screen.end,
     },
     approver: person({
-      ask: (question, signal) => notice.asked(() => screen.ask(question, signal)),
+      ask: (question, signal) => notice.askWithNotice(() => screen.ask(question, signal)),
       cancel,
       ...sessionYes(() => chat.conversation?.session, lasting, flags.quiet),
     }),
-    person: (asked, signal) => notice.asked(() => screen.askInWords(asked, signal)),
+    person: (question, signal) => notice.askWithNotice(() => screen.askInWords(question, signal)),
     warn: noteTo(flags.quiet),
   });
   const values = new SlashValues(chat);
-  held.chat = chat;
+  started.chat = chat;
   using leaving = leavingBy((signal) => {
     if (signal !== "SIGTERM") screen.close();
     chat.cancel(signal);
@@ -219,12 +221,12 @@ const PATIENCE_MS = 5000;
 async function typedTexts({ host, settings, workspace, flags }: ChatStart): Promise<TypedTexts> {
   const { typedHistory } = await import("../../app/sessions/typed-history.ts");
   const history = typedHistory({ stateDir: host.places.state, workspace });
-  const said = new Set<string>();
+  const failures = new Set<string>();
   return {
     keep: async (text) => {
       const failure = settings.history ? await history.keep(text) : undefined;
-      if (failure === undefined || said.size > 0) return;
-      said.add(failure);
+      if (failure === undefined || failures.size > 0) return;
+      failures.add(failure);
       noteTo(flags.quiet)(`what you type is not kept for later chats: ${visible(failure)}`);
     },
     with: (texts) =>
@@ -261,15 +263,15 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
 
 /** Opens the store on first use: a chat in which nothing is said leaves no trace. */
 function storeOnce(host: Host, warn: (text: string) => void) {
-  const held: { store?: Promise<SessionStore> } = {};
+  const opened: { store?: Promise<SessionStore> } = {};
   const open = async (): Promise<SessionStore> => {
     const { clearLeft, openSessions } = await import("../../app/sessions/session-access.ts");
     await clearLeft(host);
     return openSessions(host, warn);
   };
   return {
-    open: (): Promise<SessionStore> => (held.store ??= open()),
-    close: async (): Promise<void> => (await held.store?.catch(() => undefined))?.[Symbol.dispose](),
+    open: (): Promise<SessionStore> => (opened.store ??= open()),
+    close: async (): Promise<void> => (await opened.store?.catch(() => undefined))?.[Symbol.dispose](),
   };
 }
 
@@ -305,11 +307,11 @@ interface Leaving extends Disposable {
 
 /** SIGTERM, SIGHUP, and a terminal that is gone end the chat in order; a second signal ends it at once. */
 function leavingBy(leave: (signal: Signal) => void): Leaving {
-  const held: { code?: ExitCode } = {};
+  const ended: { code?: ExitCode } = {};
   const by = (signal: Signal, code: ExitCode) => (): void => {
-    if (held.code !== undefined && signal !== "reader-left") process.exit(code);
-    if (held.code !== undefined) return;
-    held.code = code;
+    if (ended.code !== undefined && signal !== "reader-left") process.exit(code);
+    if (ended.code !== undefined) return;
+    ended.code = code;
     leave(signal);
   };
   const handlers = (["SIGTERM", "SIGHUP"] as const).map((name) => {
@@ -320,7 +322,7 @@ function leavingBy(leave: (signal: Signal) => void): Leaving {
   const gone = by("reader-left", EXIT.hangup);
   handlers.push(stdout.on("reader-left", gone));
   return {
-    code: () => held.code,
+    code: () => ended.code,
     [Symbol.dispose]: () => {
       for (const remove of handlers) remove();
     },
@@ -362,7 +364,7 @@ const headline = (stream: Output): string =>
   `${styleText("bold", "Welcome to harness.", { stream })} No model is chosen yet. What harness found on this machine:\n\n`;
 
 async function runChecks(look: () => Promise<readonly Health[]>): Promise<readonly Health[]> {
-  using _ = new ProgressLine(stderr, { what: "looking", quiet: false, endIsTold: true });
+  using _ = new ProgressLine(stderr, { what: "looking", quiet: false, endIsReported: true });
   return await look();
 }
 

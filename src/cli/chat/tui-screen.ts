@@ -121,7 +121,7 @@ export class TuiScreen implements ChatScreen {
     if (early !== undefined) return Promise.resolve(early);
     const next = this.#queue.shift();
     if (next !== undefined) {
-      this.#said(next);
+      this.#showRequest(next);
       return Promise.resolve({ kind: "line", text: next });
     }
     if (initial !== "" && this.#editor.text === "") {
@@ -132,7 +132,7 @@ export class TuiScreen implements ChatScreen {
     return new Promise((resolve) => {
       this.#waiter = (line) => {
         this.#waiter = undefined;
-        if (line.kind === "line") this.#said(line.text);
+        if (line.kind === "line") this.#showRequest(line.text);
         resolve(line);
       };
     });
@@ -150,13 +150,13 @@ export class TuiScreen implements ChatScreen {
       return replyTo({ place, question, signal, rulesFor: this.#parts.rulesFor, edits: true });
     });
 
-  readonly askInWords: ChatScreen["askInWords"] = (asked, signal) =>
+  readonly askInWords: ChatScreen["askInWords"] = (question, signal) =>
     this.#turns(async () => {
       if (signal.aborted) return undefined;
-      this.#urgent.push(...questionText(asked, stdout).trimEnd().split("\n"));
+      this.#urgent.push(...questionText(question, stdout).trimEnd().split("\n"));
       const text = await this.#write("answer> ", "", signal, false);
       if (text === undefined && !signal.aborted) this.#parts.cancel();
-      return text === undefined ? undefined : answerIn(text, asked.choices);
+      return text === undefined ? undefined : answerIn(text, question.choices);
     });
 
   readonly confirm = (question: string): Promise<boolean> =>
@@ -220,7 +220,7 @@ export class TuiScreen implements ChatScreen {
     this.#plan();
   }
 
-  #said(text: string): void {
+  #showRequest(text: string): void {
     this.#state = withBlock(this.#state, { kind: "said", text });
     this.#hints = [];
     this.#working(true);
@@ -413,11 +413,11 @@ export class TuiScreen implements ChatScreen {
 
   async #choose({ shown, ...step }: QuestionStep, signal: AbortSignal): Promise<Choice> {
     const panel = new ChoicePanel(step);
-    const choice = await this.#asked<Choice>(panel, shown, signal);
+    const choice = await this.#show<Choice>(panel, shown, signal);
     if (choice === undefined) return "no";
     // A question without a text of its own is shown next to its answer, for the history on the screen.
-    const asked = shown === "" ? fitted(step.asks, this.#width - QUESTION_ROWS) : "";
-    const chosen = `${asked}  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
+    const question = shown === "" ? fitted(step.asks, this.#width - QUESTION_ROWS) : "";
+    const chosen = `${question}  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;
   }
@@ -430,16 +430,16 @@ export class TuiScreen implements ChatScreen {
     wanted = true,
   ): Promise<string | undefined> {
     const panel = new LinePanel(words, initial, this.#width);
-    const line = await this.#asked<string | undefined>(panel, "", signal, wanted);
-    const said = line?.is ?? "";
+    const line = await this.#show<string | undefined>(panel, "", signal, wanted);
+    const typed = line?.is ?? "";
     // For the history on the screen.
-    if (said.trim() !== "" && said !== initial)
-      this.#urgent.push(...plainRows(`  › ${said}`, this.#width - 1));
+    if (typed.trim() !== "" && typed !== initial)
+      this.#urgent.push(...plainRows(`  › ${typed}`, this.#width - 1));
     return line?.is;
   }
 
   /** Only keys after the question is completely visible count; undefined if nothing waits for the answer any more. */
-  async #asked<T>(panel: Panel<T>, shown: string, signal: AbortSignal, isSeen = false): Promise<Settled<T>> {
+  async #show<T>(panel: Panel<T>, shown: string, signal: AbortSignal, isSeen = false): Promise<Settled<T>> {
     if (signal.aborted || this.#left) return undefined;
     // Earlier output is shown first.
     if (this.#open === undefined) this.#draw();

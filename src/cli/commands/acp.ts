@@ -13,15 +13,15 @@ export class Acp extends HarnessCommand {
   static override examples = ["harness acp", "harness acp --provider ollama --model qwen3:8b"];
 
   async run(): Promise<void> {
-    const { flags: given } = await this.parse(Acp);
+    const { flags } = await this.parse(Acp);
     const { serveEditor } = await import("../../app/editor-sessions.ts");
-    if (process.stdin.isTTY && !given.quiet)
+    if (process.stdin.isTTY && !flags.quiet)
       stderr.write("note: this speaks ACP, and is meant to be started by an editor; Ctrl-D ends it\n");
     process.exitCode = await serveEditor({
       host: this.host,
-      configFor: (folder, said) => configFor({ ...given, cwd: folder }, said),
-      runtime: given.runtime ?? null,
-      warn: noteTo(given.quiet),
+      configFor: (folder, overrides) => configFor({ ...flags, cwd: folder }, overrides),
+      runtime: flags.runtime ?? null,
+      warn: noteTo(flags.quiet),
       input: process.stdin,
     });
   }

@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { appliedPaths, appliedText } from "../../render/change-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";
+import { withSessions, namedSession } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { isTerminal, prompter } from "../terminal.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -45,23 +45,23 @@ export class Apply extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "--interactive needs a terminal", "harness apply --only PATH");
     const { applySession, belowWorkspace } = await import("../../app/sessions/apply-changes.ts");
     await withSessions(this.host, async (store) => {
-      const session = await sessionGiven(store, args.id, workspaceOf(flags));
+      const session = await namedSession(store, args.id, workspaceOf(flags));
       const { workspace } = session.info();
       const options = {
-        ...(only === undefined ? {} : { only: only.map((given) => belowWorkspace(given, workspace)) }),
+        ...(only === undefined ? {} : { only: only.map((typed) => belowWorkspace(typed, workspace)) }),
         accept,
         dryRun,
         interactive,
         prompter: prompter(),
         say: noteTo(flags.quiet),
       };
-      const told = await applySession(this.host, store, session, options);
-      const { handoff, blocked, refused, left, done, whole } = told;
+      const outcome = await applySession(this.host, store, session, options);
+      const { handoff, blocked, refused, left, done, whole } = outcome;
       if (flags.json)
         answerJson({
           session: session.id,
           dry_run: dryRun,
-          paths: appliedPaths(told),
+          paths: appliedPaths(outcome),
           refused,
           left,
           handoff,
@@ -69,7 +69,7 @@ export class Apply extends HarnessCommand {
           done,
           whole,
         });
-      else answer(appliedText(told, stdout));
+      else answer(appliedText(outcome, stdout));
       if (blocked.length > 0) process.exitCode = EXIT.refused;
       else if (refused.length > 0) process.exitCode = EXIT.failed;
     });

@@ -74,7 +74,7 @@ export class Approve extends HarnessCommand {
     const { json, quiet, because } = flags;
     const { "allow-domain": named = [] } = flags;
     const { allow_domains: domains = [] } = readLayer({ allow_domains: named }, () => "--allow-domain");
-    const said =
+    const word =
       ANSWERS.find((each) => flags[each]) ??
       (domains.length > 0 || flags.edit !== undefined ? "once" : undefined);
     // Unreadable settings are reported where they are used: the run has settings of its own.
@@ -83,7 +83,7 @@ export class Approve extends HarnessCommand {
     const request = {
       host: this.host,
       id: args.id,
-      said,
+      answer: word,
       because,
       edited: flags.edit,
       domains,

@@ -125,8 +125,8 @@ async function whatIs(
   flags: readonly string[],
   { scripted, attempts }: { readonly scripted?: string | undefined; readonly attempts?: number | undefined },
 ): Promise<EvalWhat> {
-  const asked = { suite: path.resolve(suite), flags, ...(attempts === undefined ? {} : { attempts }) };
-  if (scripted !== undefined) return { ...asked, scripted };
+  const request = { suite: path.resolve(suite), flags, ...(attempts === undefined ? {} : { attempts }) };
+  if (scripted !== undefined) return { ...request, scripted };
   const { provider, chat_model, base_url } = (await ownConfigFor({})).settings;
-  return { ...asked, model: { provider, chat_model, base_url } };
+  return { ...request, model: { provider, chat_model, base_url } };
 }

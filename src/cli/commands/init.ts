@@ -54,17 +54,17 @@ export class Init extends HarnessCommand {
     return isTerminal() && !json;
   }
 
-  async #settle(offer: ServerOffer, changes: readonly SettingWrite[], asked: InitRequest): Promise<void> {
+  async #settle(offer: ServerOffer, changes: readonly SettingWrite[], request: InitRequest): Promise<void> {
     const [file] = this.host.places.configFiles;
-    const kept = asked.yes && changes.some(overwrites);
-    const unasked = !asked.yes && !this.#isThere(asked);
-    if (!asked.json && changes.length > 0)
+    const kept = request.yes && changes.some(overwrites);
+    const unasked = !request.yes && !this.#isThere(request);
+    if (!request.json && changes.length > 0)
       answer([`${offer.model} at ${offer.place.address}; for ${file}:`, ...changes.map(lineOf)].join("\n"));
     const write =
-      changes.length > 0 && !kept && !unasked && (await confirm("Write this?", asked.yes, asked.signal));
+      changes.length > 0 && !kept && !unasked && (await confirm("Write this?", request.yes, request.signal));
     if (write) await writeChanges(file, changes);
     if (unasked && changes.length > 0) process.exitCode = EXIT.usage;
-    if (asked.json) answerJson(jsonOf(offer, changes, { file, written: write }));
+    if (request.json) answerJson(jsonOf(offer, changes, { file, written: write }));
     else answer(endOf(changes, { kept, unasked, write }));
     for (const variable of KEYS.map((key) => envNameOf(key)))
       if (this.host.env[variable]) stderr.write(`note: ${variable} is set and overrides the file\n`);

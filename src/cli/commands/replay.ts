@@ -9,7 +9,7 @@ import {
   replayRun,
   type Rerun,
 } from "../../app/sessions/replay-run.ts";
-import { attemptOf, sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
+import { attemptOf, namedSession, withSessions } from "../../app/sessions/session-access.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
@@ -63,8 +63,8 @@ export class Replay extends HarnessCommand {
     const { args, flags } = await this.parse(Replay);
     if (flags.bundle !== undefined) return this.#ofBundle(flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
-      const given = await sessionGiven(store, args.id, workspaceOf(flags));
-      const session = attemptOf(store, given, flags.attempt);
+      const named = await namedSession(store, args.id, workspaceOf(flags));
+      const session = attemptOf(store, named, flags.attempt);
       if (flags.conversation)
         return this.#playAgain(
           store,
@@ -115,7 +115,7 @@ export class Replay extends HarnessCommand {
     const { replayConversation } = await import("../../app/sessions/conversation-replay.ts");
     const config = await configFor({ cwd: folder, engine, ...(isolation && { isolation }) });
     const counts = { same: 0, differs: 0, "not run": 0 };
-    const given = {
+    const input = {
       host: this.host,
       config,
       store,
@@ -134,7 +134,7 @@ export class Replay extends HarnessCommand {
         else if (each.outcome !== "same" || !quiet) answer(replayedEnd(each, stdout));
       },
     };
-    await untilInterrupted((signal) => replayConversation(given, signal));
+    await untilInterrupted((signal) => replayConversation(input, signal));
     this.#sum(counts, json);
     if (counts["not run"] > 0) process.exitCode = EXIT.failed;
   }

@@ -6,7 +6,7 @@ import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { sessionReport, writeReport } from "../../app/sessions/report-file.ts";
-import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
+import { namedSession, withSessions } from "../../app/sessions/session-access.ts";
 import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 
@@ -35,7 +35,7 @@ export class Report extends HarnessCommand {
     const { args, flags } = await this.parse(Report);
     if (flags.bundle !== undefined) return this.#ofBundle(flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
-      const session = await sessionGiven(store, args.id, workspaceOf(flags));
+      const session = await namedSession(store, args.id, workspaceOf(flags));
       if (flags.verify) verified(session.id, session.audit.verify(), flags.json);
       else await this.#tell(sessionReport(session), flags);
     });

@@ -24,7 +24,7 @@ export class Run extends HarnessCommand {
     const { argv, flags } = await this.parse(Run);
     const folder = await this.#folder(flags);
     const taken = await this.#takenUp(flags, folder);
-    const config = await configFor({ ...flags, cwd: folder }, taken?.said);
+    const config = await configFor({ ...flags, cwd: folder }, taken?.overrides);
     const limits = limitsFrom(flags, config.settings.max_turns);
     const { runUnattended } = await import("../../app/run/unattended-run.ts");
     const finished = await runUnattended({
@@ -34,7 +34,7 @@ export class Run extends HarnessCommand {
       folder: workspaceOf(flags),
       named: flags.cwd !== undefined,
       prompt: async (otherwise) =>
-        this.#said(await promptFrom(argv.map(String), otherwise), folder, flags.quiet),
+        this.#expanded(await promptFrom(argv.map(String), otherwise), folder, flags.quiet),
       flags,
     });
     if (!flags.json && finished.answer !== null) await lastAnswer(finished.answer);
@@ -42,7 +42,7 @@ export class Run extends HarnessCommand {
   }
 
   /** The text of a slash command that somebody added; any other text as it is. */
-  async #said(prompt: string, folder: string, quiet: boolean): Promise<string> {
+  async #expanded(prompt: string, folder: string, quiet: boolean): Promise<string> {
     if (!prompt.startsWith("/")) return prompt;
     const [{ expandedPrompt }, { runWorkspace }, { noteTo }] = await Promise.all([
       import("../../app/project/skills-and-commands.ts"),

@@ -35,7 +35,7 @@ export class Trust extends HarnessCommand {
     const { runWorkspace } = await import("../../app/host.ts");
     const folder = await runWorkspace(workspaceOf(flags), "harness trust --cwd FOLDER");
     const seen = await trust.readTrust(this.host, folder);
-    const waiting = seen.told.items.filter(({ waits }) => waits);
+    const waiting = seen.shown.items.filter(({ waits }) => waits);
     if (flags.revoke) await trust.revokeTrust(this.host, seen);
     else if (flags.yes !== undefined) await trust.trustByHash(this.host, seen, flags.yes);
     else if (!flags.show && waiting.length > 0) {
@@ -45,10 +45,10 @@ export class Trust extends HarnessCommand {
         confirm: (question) => confirm(question, false),
       });
     }
-    const { told } = flags.show ? seen : await trust.readTrust(this.host, folder);
-    if (flags.json) answerJson(told);
-    else answer(flags.show ? trustText(told, stdout) : visible(closing(told, flags.revoke)));
-    if (!flags.revoke && !allCounts(told)) process.exitCode = EXIT.refused;
+    const { shown } = flags.show ? seen : await trust.readTrust(this.host, folder);
+    if (flags.json) answerJson(shown);
+    else answer(flags.show ? trustText(shown, stdout) : visible(closing(shown, flags.revoke)));
+    if (!flags.revoke && !allCounts(shown)) process.exitCode = EXIT.refused;
   }
 }
 

@@ -3,7 +3,7 @@ import { undonePaths, undoText } from "../../render/change-lines.ts";
 import { EXIT } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";
+import { withSessions, namedSession } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
@@ -43,14 +43,14 @@ export class Undo extends HarnessCommand {
     const { undoSession } = await import("../../app/sessions/session-changes.ts");
     const say = noteTo(flags.quiet);
     await withSessions(this.host, async (store) => {
-      const session = await sessionGiven(store, args.id, workspaceOf(flags));
+      const session = await namedSession(store, args.id, workspaceOf(flags));
       const { to: target, redo, skip, "dry-run": dryRun } = flags;
       const undone = await undoSession(this.host, store, session, { target, redo, skip, dryRun, say });
       const { refused, left, done, notes } = undone;
       for (const text of notes) say(text);
-      const said = { paths: undonePaths(undone), refused, left, done };
+      const outcome = { paths: undonePaths(undone), refused, left, done };
       if (flags.json)
-        answerJson({ session: session.id, to: redo ? null : target, redo, dry_run: dryRun, ...said });
+        answerJson({ session: session.id, to: redo ? null : target, redo, dry_run: dryRun, ...outcome });
       else answer(undoText({ ...undone, target, redo, dryRun, session: session.id }, stdout));
       if (refused.length > 0) process.exitCode = EXIT.failed;
     });

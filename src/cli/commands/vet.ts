@@ -74,22 +74,22 @@ export class Vet extends HarnessCommand {
     const { args, flags } = await this.parse(Vet, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     const { repo: name, other } = args;
     refuseMixed(flags, { name, other, words });
-    const given = await this.options(flags);
+    const chosen = await this.options(flags);
     const page = flags.html === undefined || flags.html === "-" ? undefined : await pageAt(flags.html);
     await untilInterrupted(async (signal) => {
       using progress = new ProgressLine(stderr, { what: "vet", quiet: flags.quiet });
       const warn = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
-      const options = { ...given, onProgress: progress.take, warn };
-      const told = flags.compare
+      const options = { ...chosen, onProgress: progress.take, warn };
+      const result = flags.compare
         ? await compared(options, [name ?? "", other ?? ""], signal)
         : await reported(options, { range: flags.diff, name: name ?? ".", words }, signal);
       signal.throwIfAborted();
       progress.end();
-      if (flags.html === "-") answer(told.page());
-      if (flags.json) answerJson(told.value);
-      else if (flags.html !== "-") answer(told.text());
-      process.exitCode = told.value.exit_code;
-      await page?.(told.page());
+      if (flags.html === "-") answer(result.page());
+      if (flags.json) answerJson(result.value);
+      else if (flags.html !== "-") answer(result.text());
+      process.exitCode = result.value.exit_code;
+      await page?.(result.page());
     }, "");
   }
 
@@ -98,8 +98,8 @@ export class Vet extends HarnessCommand {
   ): Promise<Omit<VetOptions, "onProgress" | "warn">> {
     // Only this command's grants and environment count.
     const { settings } = await ownConfigFor({ ...flags, "allow-domain": flags["allow-domain"] ?? [] });
-    const given = flags["max-time"];
-    const maxMs = typeof given === "string" ? parseDuration(given) : MAX_TIME;
+    const typed = flags["max-time"];
+    const maxMs = typeof typed === "string" ? parseDuration(typed) : MAX_TIME;
     if (maxMs === undefined || maxMs === 0)
       throw new HarnessError(
         EXIT.usage,

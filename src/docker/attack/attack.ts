@@ -39,7 +39,7 @@ export interface Attack {
   /** Instead of attempts: one line to run, and what its output means. */
   readonly asks?: {
     readonly run: string;
-    readonly told: (output: AttackOutput, facts: AttackFacts) => readonly AttemptAnswer[];
+    readonly interpret: (output: AttackOutput, facts: AttackFacts) => readonly AttemptAnswer[];
   };
   /** The nearest thing that is allowed. All of it must go through, or a refusal shows nothing. */
   readonly twin: Attempts;

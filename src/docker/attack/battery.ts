@@ -90,7 +90,7 @@ async function tryAttack(
   const tried =
     attack.asks === undefined
       ? readResults(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
-      : readAsked(attack.asks, await run(attack.asks.run, MS), facts);
+      : interpretOutput(attack.asks, await run(attack.asks.run, MS), facts);
   const newVisits = target.visits() - visits;
   // Files that a command planted deep down are searched for when a box ends, or on request.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
@@ -125,13 +125,13 @@ function readResults(one: CommandRun): AttemptResults {
   return { answers, cause: one.result.cause, lost: null };
 }
 
-function readAsked(
-  { told }: NonNullable<Attack["asks"]>,
+function interpretOutput(
+  { interpret }: NonNullable<Attack["asks"]>,
   one: CommandRun,
   facts: AttackFacts,
 ): AttemptResults {
   if ("lost" in one) return { answers: [], cause: null, lost: one.lost };
-  return { answers: told(outputOf(one.result), facts), cause: null, lost: null };
+  return { answers: interpret(outputOf(one.result), facts), cause: null, lost: null };
 }
 
 function outputOf({ stdout }: ExecResult): AttackOutput {

@@ -179,7 +179,7 @@ sleep 0.1`,
     attempts: {},
     asks: {
       run: `head -c ${FLOOD} /dev/zero | tr '\\0' x`,
-      told: ({ kept, total }) =>
+      interpret: ({ kept, total }) =>
         total < FLOOD
           ? []
           : [{ name: "8 MiB", kind: kept < MiB ? "refused" : "through", why: `${kept} bytes were kept` }],

@@ -84,7 +84,7 @@ export const REACH_ATTACKS: readonly Attack[] = [
     attempts: {},
     asks: {
       run: "tr '\\0' '\\n' < /proc/self/environ; echo =told=",
-      told: ({ text }, { env }) => {
+      interpret: ({ text }, { env }) => {
         const lines = new Set(text.split("\n"));
         if (!lines.has("=told=")) return [];
         const leaked = Object.entries(env).filter(

@@ -119,7 +119,7 @@ export class CommitDoor {
     this.#refuseShut();
     if (payload.length > MAX_BYTES) throw tooMuch("it is too long");
     const { engine, plan, home } = this.#request;
-    const { folder, words, config } = readAsked(payload);
+    const { folder, words, config } = readCommitRequest(payload);
     const workspace = plan.workspace?.path ?? "";
     const [top = workspace] = plan.above ?? [];
     const found = await findRepository({ workspace, top, uid: plan.user.uid }, folder);
@@ -338,7 +338,7 @@ const tooMuch = (why: string): HarnessError =>
 const textOf = ({ head, tail }: { readonly head: Uint8Array; readonly tail: Uint8Array }): string =>
   Buffer.concat([head, tail]).toString("utf8");
 
-function readAsked(payload: Buffer): CommitRequest {
+function readCommitRequest(payload: Buffer): CommitRequest {
   const fields = decodeFields(payload);
   const all = (name: string): readonly string[] =>
     fields.filter((field) => field.name === name).map(({ bytes }) => textOfBytes(bytes));

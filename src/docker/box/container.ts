@@ -184,14 +184,14 @@ async function connect(
 ): Promise<RunnerClient> {
   // Attaching to a container that is not prepared makes Podman prepare it at the same time.
   if (isPodman(engine) && frozen === undefined) await prepareOnPodman(engine, container).catch(notStarted);
-  const held = frozen?.runner;
+  const paused = frozen?.runner;
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
   const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
   // Engines cannot attach to a frozen container; a runner that is held sends nothing.
   const thawed = Promise.withResolvers<void>();
   // Avoids an unhandled rejection if nothing awaits the promise.
   thawed.promise.catch(() => undefined);
-  const attaching = held === undefined ? attach() : thawed.promise.then(attach);
+  const attaching = paused === undefined ? attach() : thawed.promise.then(attach);
   try {
     const { inspected, lines } = await inspectedBy(engine, plan, container);
     refuseUnlessPlanned("the engine", lines);
@@ -200,8 +200,8 @@ async function connect(
       await container.unpause();
     }
     thawed.resolve();
-    const client = new RunnerClient(await attaching, randomBytes(KEY_BYTES), { onAsk, held });
-    if (held === undefined) await container.start();
+    const client = new RunnerClient(await attaching, randomBytes(KEY_BYTES), { onAsk, paused });
+    if (paused === undefined) await container.start();
     return client;
   } catch (thrown) {
     thawed.reject(thrown);

@@ -125,8 +125,8 @@ async function withoutWaiting(
   const isHeld = async ({ id, record }: FoundThing, index: number): Promise<boolean> =>
     (await holderOf(record, frozen.has(id))) !== undefined ||
     ((await recordsOf(record)) !== before[index] && (await holderOf(record, true)) !== undefined);
-  const held = await Promise.all(dead.map(isHeld));
-  return dead.filter((_, index) => held[index] === false);
+  const areHeld = await Promise.all(dead.map(isHeld));
+  return dead.filter((_, index) => areHeld[index] === false);
 }
 
 const GOING_MS = 5000;

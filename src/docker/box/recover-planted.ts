@@ -40,11 +40,11 @@ export async function recoverPlanted(
   if (dead.length === 0) return [];
   const alone = await reaped();
   const moved: MovedAway[] = [];
-  for (const { file, held } of dead) {
-    if (held === undefined) await refuseUnknown(file, { workspace, mode }, onWarning);
-    else if (mode === "read-only") await tellPlanted(held, onWarning);
+  for (const { file, record } of dead) {
+    if (record === undefined) await refuseUnknown(file, { workspace, mode }, onWarning);
+    else if (mode === "read-only") await tellPlanted(record, onWarning);
     else {
-      const sweep = sweeping({ stateDir, onWarning }, { file, held }, alone);
+      const sweep = sweeping({ stateDir, onWarning }, { file, record }, alone);
       moved.push(...(await (isolation === "bind" ? sweep() : sweep().catch(warnInstead(onWarning)))));
     }
   }
@@ -87,11 +87,11 @@ async function tellPlanted({ workspace, since, protection }: RecordedProtection,
 const sweeping =
   (
     { stateDir, onWarning }: Pick<BoxMaker, "stateDir" | "onWarning">,
-    { file, held }: DeadRecord & { readonly held: RecordedProtection },
+    { file, record }: DeadRecord & { readonly record: RecordedProtection },
     alone: boolean,
   ): (() => Promise<readonly MovedAway[]>) =>
   async () => {
-    const { workspace, since, protection } = held;
+    const { workspace, since, protection } = record;
     const stats = await lstatIfThere(workspace);
     if (stats?.isDirectory() !== true) {
       await rm(file, { force: true });
@@ -126,7 +126,7 @@ const warnInstead =
 interface DeadRecord {
   readonly file: string;
   /** Undefined if the record cannot be read: damaged, or of another version. */
-  readonly held: RecordedProtection | undefined;
+  readonly record: RecordedProtection | undefined;
 }
 
 interface RecordedProtection {
@@ -208,11 +208,11 @@ async function deadIn(folder: string, name: string, workspace: string): Promise<
     await rm(file, { force: true });
     return [];
   }
-  const held = await readRecord(file);
-  if (held === "gone") return [];
-  if (held === undefined) return hash === hashOf(workspace) ? [{ file, held }] : [];
-  const met = isInside(held.workspace, workspace) || isInside(workspace, held.workspace);
-  return met && hash === hashOf(held.workspace) ? [{ file, held }] : [];
+  const record = await readRecord(file);
+  if (record === "gone") return [];
+  if (record === undefined) return hash === hashOf(workspace) ? [{ file, record }] : [];
+  const met = isInside(record.workspace, workspace) || isInside(workspace, record.workspace);
+  return met && hash === hashOf(record.workspace) ? [{ file, record }] : [];
 }
 
 async function readRecord(file: string): Promise<RecordedProtection | undefined | "gone"> {

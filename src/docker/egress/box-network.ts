@@ -117,7 +117,7 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
     });
     return opening.way;
   };
-  const held: { way?: OpenProxy } = request.grants.length > 0 ? { way: await proxy() } : {};
+  const opened: { way?: OpenProxy } = request.grants.length > 0 ? { way: await proxy() } : {};
   const added = new Set<{ readonly grants: NetworkRequest["grants"]; readonly variables: Variables }>();
   const leave = async (): Promise<void> => {
     await (await opening.way?.catch(() => undefined))?.leave();
@@ -131,11 +131,11 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
       const more = [...added].map(({ variables }) => variables);
       return Object.assign({}, networkVariables(grants), request.variables, ...more) as Variables;
     },
-    connections: () => held.way?.connections() ?? [],
+    connections: () => opened.way?.connections() ?? [],
     grant: async (grants, variables = {}, files = {}) => {
-      held.way = await proxy();
+      opened.way = await proxy();
       await putAll(folder, files);
-      const withdraw = await held.way.grant(grants);
+      const withdraw = await opened.way.grant(grants);
       const one = { grants, variables };
       added.add(one);
       return () => {

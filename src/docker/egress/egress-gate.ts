@@ -55,7 +55,7 @@ export interface GateOptions {
 /** A request that is allowed. */
 export interface AllowedRequest {
   readonly authority: Authority;
-  readonly asked: RequestedHost;
+  readonly requestedHost: RequestedHost;
   readonly allowance: Allowance;
 }
 
@@ -113,8 +113,8 @@ export class EgressGate {
     return judgeHost(authority, { grants: [...this.#grants].flat(), denied, secrets });
   }
 
-  deny(asked: RequestedHost, denial: EgressDenial): EgressDenial {
-    this.ledger.denied(asked, denial.rule, denial.reason);
+  deny(requestedHost: RequestedHost, denial: EgressDenial): EgressDenial {
+    this.ledger.denied(requestedHost, denial.rule, denial.reason);
     return denial;
   }
 
@@ -129,18 +129,20 @@ export class EgressGate {
       const reason = `the host cannot be judged: ${read.unreadable}`;
       return this.deny({ host: text, port: 0, method }, { rule: "authority", reason });
     }
-    const asked = { host: read.host, port: read.port, method };
+    const requestedHost = { host: read.host, port: read.port, method };
     const overBudget = this.meter.denial;
-    if (overBudget !== undefined) return this.deny(asked, overBudget);
+    if (overBudget !== undefined) return this.deny(requestedHost, overBudget);
     const verdict = this.#verdict(read);
-    return isDenial(verdict) ? this.deny(asked, verdict) : { authority: read, asked, allowance: verdict };
+    return isDenial(verdict)
+      ? this.deny(requestedHost, verdict)
+      : { authority: read, requestedHost, allowance: verdict };
   }
 
   /** Judges a request by its head: the host must be `judged.authority`, and the method must be granted there. */
   judgeRequest(
     request: IncomingMessage,
     target: string,
-    { authority, allowance, asked }: AllowedRequest,
+    { authority, allowance, requestedHost }: AllowedRequest,
     port: number,
   ): EgressDenial | undefined {
     const hosts = valuesOf(request.rawHeaders, "host");
@@ -155,23 +157,26 @@ export class EgressGate {
           authority,
           allowance,
         ));
-    return denial === undefined ? undefined : this.deny(asked, denial);
+    return denial === undefined ? undefined : this.deny(requestedHost, denial);
   }
 
   /** Judges a request of the harness itself: its method must be granted. */
-  judgeOwn(asking: RequestFacts, { authority, allowance, asked }: AllowedRequest): EgressDenial | undefined {
+  judgeOwn(
+    asking: RequestFacts,
+    { authority, allowance, requestedHost }: AllowedRequest,
+  ): EgressDenial | undefined {
     const denial = judgeMethod(asking, authority, allowance);
-    return denial === undefined ? undefined : this.deny(asked, denial);
+    return denial === undefined ? undefined : this.deny(requestedHost, denial);
   }
 
   async reach(
-    { authority, asked, allowance }: AllowedRequest,
+    { authority, requestedHost, allowance }: AllowedRequest,
     kind: "https" | "http",
   ): Promise<HostConnection | ErrorReply> {
     const found = await reachHost(authority, allowance, kind, this.#options.reaching);
-    if (isDenial(found)) return { status: 403, words: this.deny(asked, found).reason };
+    if (isDenial(found)) return { status: 403, words: this.deny(requestedHost, found).reason };
     if (isUnreachable(found)) {
-      this.ledger.allowed(asked).end("unreachable", found.unreachable);
+      this.ledger.allowed(requestedHost).end("unreachable", found.unreachable);
       return { status: 502, words: found.unreachable };
     }
     found.socket.on("error", () => undefined);

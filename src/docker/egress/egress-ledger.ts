@@ -66,10 +66,10 @@ export class EgressLedger {
     this.#tell = tell;
   }
 
-  denied(asked: RequestedHost, rule: string, reason: string): void {
+  denied(requestedHost: RequestedHost, rule: string, reason: string): void {
     this.#write({
       at: Date.now(),
-      ...shownAsked(asked),
+      ...shownHost(requestedHost),
       verdict: "denied",
       rule,
       reason: visibleLine(reason),
@@ -78,8 +78,8 @@ export class EgressLedger {
     });
   }
 
-  allowed(asked: RequestedHost, rule = "granted", reason = ""): OpenLine {
-    const begun = { at: Date.now(), ...shownAsked(asked) };
+  allowed(requestedHost: RequestedHost, rule = "granted", reason = ""): OpenLine {
+    const begun = { at: Date.now(), ...shownHost(requestedHost) };
     const line: OpenLine = {
       up: 0,
       down: 0,
@@ -123,7 +123,7 @@ export class EgressLedger {
 /** Rules that can only be checked in an open tunnel: a connection that breaks one counts as denied. */
 const DENIED_LATE: ReadonlySet<string> = new Set(["sni", "not-tls", "hello-timeout", "budget"]);
 
-const shownAsked = ({ host, port, method }: RequestedHost): RequestedHost => ({
+const shownHost = ({ host, port, method }: RequestedHost): RequestedHost => ({
   host: visibleLine(host.slice(0, 300)),
   port,
   method: method === null ? null : visibleLine(method.slice(0, 20)),

@@ -229,7 +229,7 @@ class Proxy {
     if (hello === null) return void reached.socket.destroy();
     const { host, literal } = judged.authority;
     const second = new SecondHello((again) => judgeHello(again, host, literal));
-    const line = this.gate.ledger.allowed(judged.asked);
+    const line = this.gate.ledger.allowed(judged.requestedHost);
     this.gate.meter.take("up", hello.length, line);
     reached.socket.write(hello);
     const why = await splice({ client, server: reached.socket }, this.gate.meter, line, {
@@ -255,7 +255,7 @@ class Proxy {
     const { host, literal } = judged.authority;
     const denial = isDenial(received) ? received : judgeHello(received.hello, host, literal);
     if (denial === undefined && !isDenial(received)) return received.bytes;
-    if (denial !== undefined) this.gate.deny(judged.asked, denial);
+    if (denial !== undefined) this.gate.deny(judged.requestedHost, denial);
     client.end(ACCESS_DENIED, () => client.destroy());
     return null;
   }
@@ -311,7 +311,7 @@ async function passOn(
   const { socket, proxy } = reached;
   const { authority } = judged;
   const host = authority.port === 80 ? shown(authority).replace(/:80$/, "") : shown(authority);
-  const line = gate.ledger.allowed(judged.asked);
+  const line = gate.ledger.allowed(judged.requestedHost);
   const ended = await forwardRequest({
     request,
     response,
@@ -333,12 +333,12 @@ async function passOn(
 function judgeOpenly(
   gate: EgressGate,
   request: IncomingMessage,
-  { asked, allowance }: AllowedRequest,
+  { requestedHost, allowance }: AllowedRequest,
 ): { readonly reason: string } | undefined {
   const name = placeholderIn(request, allowance.secrets);
   if (name === undefined) return undefined;
   const reason = `the secret ${name} is put into requests by https only, and this one is http`;
-  return gate.deny(asked, { rule: "secret", reason });
+  return gate.deny(requestedHost, { rule: "secret", reason });
 }
 
 function misdirected(gate: EgressGate, request: IncomingMessage, response: ServerResponse): void {

@@ -81,7 +81,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
       return reached.status === 403
         ? refused("address", reached.words)
         : { kind: "unreachable", reason: reached.words };
-    const line = this.#gate.ledger.allowed(judged.asked);
+    const line = this.#gate.ledger.allowed(judged.requestedHost);
     const cut = (): void => void reached.socket.destroy();
     signal.addEventListener("abort", cut, { once: true });
     reached.socket.once("close", () => {

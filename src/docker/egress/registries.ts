@@ -41,7 +41,7 @@ export interface PresetGrants {
   /** Files with such settings, by their names in the folder of the box's network. */
   readonly settings: Readonly<Record<string, string>>;
   /** Whether the host's or the box's tool was asked. */
-  readonly asked: "host" | "box";
+  readonly source: "host" | "box";
 }
 
 /** Grants nothing in part: if the tools of a preset cannot be asked, this fails and says what to write by hand. */
@@ -73,7 +73,7 @@ async function grantsOf(preset: Preset, place: RegistryContext): Promise<PresetG
     const boxUrls = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
     const box = boxUrls === null ? null : exceptHome(boxUrls, []);
     if (box === null || box.length === 0) throw unanswered(preset, "no tool here knows its registry");
-    return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
+    return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, source: "box" };
   }
   const { urls, files, variables = {}, settings = {}, own } = host;
   const named = files === undefined ? [] : await cachedUrls(path.join(folder, `${preset}.json`), urls, files);
@@ -87,7 +87,7 @@ async function grantsOf(preset: Preset, place: RegistryContext): Promise<PresetG
       ? grantsFor(preset, [...urls, ...exceptHome([...named, ...yarn], urls)])
       : remoteGrants(preset, urls, own);
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
-  return { preset, grants, variables, settings, asked: "host" };
+  return { preset, grants, variables, settings, source: "host" };
 }
 
 const WHY_NONE: Partial<Record<Preset, string>> = {

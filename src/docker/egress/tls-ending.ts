@@ -79,10 +79,10 @@ export class TlsEnding {
   }
 
   /** Most often the program did not know the session's authority. */
-  #notAgreed({ asked }: AllowedRequest): void {
+  #notAgreed({ requestedHost }: AllowedRequest): void {
     const reason =
       "the program closed the connection before TLS was established: it may not trust this session's certificates";
-    this.#gate.ledger.allowed(asked).end("client-tls", reason);
+    this.#gate.ledger.allowed(requestedHost).end("client-tls", reason);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -94,7 +94,10 @@ export class TlsEnding {
     const target = request.url ?? "";
     const denial = target.startsWith("/")
       ? this.#gate.judgeRequest(request, target, judged, 443)
-      : this.#gate.deny(judged.asked, { rule: "authority", reason: "a request in a tunnel names a path" });
+      : this.#gate.deny(judged.requestedHost, {
+          rule: "authority",
+          reason: "a request in a tunnel names a path",
+        });
     if (denial !== undefined) return answerInWords(response, 403, denial.reason);
     await this.#passOn(request, response, judged, tunnel.agent);
   }
@@ -105,8 +108,8 @@ export class TlsEnding {
     judged: AllowedRequest,
     agent: HostAgent,
   ): Promise<void> {
-    const { authority, allowance, asked } = judged;
-    const line = this.#gate.ledger.allowed(asked);
+    const { authority, allowance, requestedHost } = judged;
+    const line = this.#gate.ledger.allowed(requestedHost);
     const ended = await forwardRequest({
       request,
       response,

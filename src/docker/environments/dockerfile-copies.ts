@@ -153,7 +153,7 @@ const asComment = ({ name, rest }: Pick<CopyInstruction, "name" | "rest">): stri
 function fromStage(
   sources: readonly string[],
   place: Place,
-  { from, body, stageOf, ...given }: CopyInstruction & { readonly from: string },
+  { from, body, stageOf, ...instruction }: CopyInstruction & { readonly from: string },
 ): CopyResult {
   const paths = sources.map((source) => joined("/", source));
   if (body !== undefined) return notTaken("inline text is not a file of a stage");
@@ -166,7 +166,10 @@ function fromStage(
   if (typeof stage === "string") return notTaken(stage);
   const [owner, mode] = [place.flags.get("chown"), place.flags.get("chmod")];
   const own = { ...(mode === undefined ? {} : { mode }), ...(owner === undefined ? {} : { owner }) };
-  return { lines: [{ run: asComment(given), from: { stage, paths, to: place.to, ...own } }], sources: [] };
+  return {
+    lines: [{ run: asComment(instruction), from: { stage, paths, to: place.to, ...own } }],
+    sources: [],
+  };
 }
 
 const NO_OWNER = "its owner or mode is not a name or a number";

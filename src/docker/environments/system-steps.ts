@@ -51,7 +51,7 @@ const PRESET_TOOLS: readonly (readonly [preset: string, tools: RegExp])[] = [
   ["maven", /\b(?:mvn|gradle)\b/],
 ];
 
-export const registriesAsked = (lines: readonly { readonly run: string }[]): readonly string[] =>
+export const registriesUsed = (lines: readonly { readonly run: string }[]): readonly string[] =>
   PRESET_TOOLS.filter(([, tools]) => lines.some(({ run }) => tools.test(run))).map(([preset]) => preset);
 
 /** A recipe's own lines call the distribution's tools as they are: what these need in such a container is set up. */
@@ -128,7 +128,7 @@ exec setpriv --reuid="$uid" --regid="$gid" "$groups" sh -c LINE`;
 /** The registries that the layer itself is made from. */
 export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): readonly string[] {
   const { toolchains, managers } = recipe;
-  const lineRegistries = new Set(registriesAsked(recipe.system));
+  const lineRegistries = new Set(registriesUsed(recipe.system));
   const wanted = {
     apt: packagesOf(recipe).length > 0,
     npm: typeof toolchains.node === "string" || managers.pnpm !== undefined || managers.yarn !== undefined,

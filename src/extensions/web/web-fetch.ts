@@ -49,7 +49,7 @@ export const webFetchTool = (parts: FetchParts): AnyTool =>
     bounded: true,
     instead: { query: "use find for words in the page", limit: "use max" },
     facts: ({ url }) => factsOf(url),
-    run: (given, signal) => fetchAsText(parts, given, signal),
+    run: (input, signal) => fetchAsText(parts, input, signal),
   });
 
 /** An invalid address reaches nothing, and is refused when the call is run. */
@@ -58,9 +58,9 @@ function factsOf(text: string): Facts {
   return url === null || url.hostname === "" ? NO_FACTS : { ...NO_FACTS, hosts: [hostOfUrl(url)] };
 }
 
-async function fetchAsText(parts: FetchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
-  const address = judgeAddress(given.url, parts.holdsSecret);
-  if ("refused" in address) return refused(given.url, address.refused);
+async function fetchAsText(parts: FetchParts, input: Input, signal: AbortSignal): Promise<ToolResult> {
+  const address = judgeAddress(input.url, parts.holdsSecret);
+  if ("refused" in address) return refused(input.url, address.refused);
   const page = await fetchPage(parts.requests, address.href, signal);
   if (signal.aborted) return { kind: "cancelled", cause: "user", text: "Cancelled." };
   if (page.kind === "refused") return refused(page.url, page.reason);
@@ -70,7 +70,7 @@ async function fetchAsText(parts: FetchParts, given: Input, signal: AbortSignal)
       ? { kind: "timed_out", cause: "timeout", text }
       : { kind: "failed", cause: "network", text };
   }
-  return pageResult(parts, given, page, signal);
+  return pageResult(parts, input, page, signal);
 }
 
 const shownAddress = (url: string): string => cleanedLine(url);
@@ -87,7 +87,7 @@ function refused(url: string, reason: string): ToolResult {
 
 async function pageResult(
   { readHtml, now }: FetchParts,
-  given: Input,
+  input: Input,
   page: Page,
   signal: AbortSignal,
 ): Promise<ToolResult> {
@@ -106,7 +106,7 @@ async function pageResult(
       ...(page.cut ? [`only its first ${formatSize(FETCH_BOUNDS.bytes)} were read`] : []),
       ...(read.cut ? ["it is too long to be read as a whole, and its end is left out"] : []),
     ];
-    const text = resultText(given, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
+    const text = resultText(input, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
     return page.status < 400
       ? { kind: "ok", text }
       : { kind: "failed", cause: "network", text, reason: `the server answered ${page.status}` };

@@ -48,11 +48,11 @@ export const webSearchTool = (parts: SearchParts): AnyTool =>
     bounded: true,
     instead: { limit: "use count", max_results: "use count" },
     facts: () => ({ ...NO_FACTS, services: [new URL(parts.base).host] }),
-    run: (given, signal) => searchWeb(parts, given, signal),
+    run: (input, signal) => searchWeb(parts, input, signal),
   });
 
-async function searchWeb(parts: SearchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
-  const { query, count = USUAL, domains = [] } = given;
+async function searchWeb(parts: SearchParts, input: Input, signal: AbortSignal): Promise<ToolResult> {
+  const { query, count = USUAL, domains = [] } = input;
   const secret = parts.holdsSecret([query, ...domains].join(" "));
   if (secret !== undefined)
     return {
@@ -88,7 +88,7 @@ async function searchWeb(parts: SearchParts, given: Input, signal: AbortSignal):
 
 async function hitsOf(
   { requests, provider, base, key }: SearchParts,
-  question: SearchAsked,
+  question: WebSearchRequest,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
   const service = SERVICES[provider];
@@ -132,7 +132,7 @@ function isOnDomain({ url }: SearchHit, domains: readonly string[]): boolean {
 
 function resultText(
   provider: SearchProvider,
-  { query, count }: SearchAsked,
+  { query, count }: WebSearchRequest,
   hits: readonly SearchHit[],
 ): string {
   const head = `${provider}: ${JSON.stringify(cleanedLine(query))}`;
@@ -153,7 +153,7 @@ function clip(text: string, most: number): string {
 
 export type SearchProvider = "searxng" | "tavily" | "exa" | "brave";
 
-interface SearchAsked {
+interface WebSearchRequest {
   readonly query: string;
   readonly count: number;
   /** Only pages of these domains and their subdomains; empty: any. */
@@ -172,7 +172,7 @@ export interface SearchService {
   readonly url: string | undefined;
   /** The variable that holds the key; undefined if the service needs none. */
   readonly key: string | undefined;
-  readonly request: (asked: SearchAsked, base: string, key: string) => OwnRequest;
+  readonly request: (request: WebSearchRequest, base: string, key: string) => OwnRequest;
   /** Throws if this is not an answer of the service. */
   readonly hits: (answer: unknown) => readonly SearchHit[];
 }
@@ -281,11 +281,11 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
     request: ({ query, count, domains }, base, key) => {
       const narrow = withSites(query, domains);
       // A query that is too long with its domains is sent without them: results elsewhere are filtered out anyway.
-      const asked = fitsBrave(narrow) ? narrow : shortened(query);
+      const sent = fitsBrave(narrow) ? narrow : shortened(query);
       return {
         url: addressBelow(base, "/res/v1/web/search", {
-          q: asked,
-          count: String(asked === narrow ? count : 20),
+          q: sent,
+          count: String(sent === narrow ? count : 20),
         }),
         method: "GET",
         headers: { accept: "application/json", "x-subscription-token": key },

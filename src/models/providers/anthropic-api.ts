@@ -50,9 +50,9 @@ export class AnthropicWire implements ModelWire {
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
-    const asked = this.#contextOf(request);
+    const context = this.#contextOf(request);
     const { response, notes } = await openReply({
-      asked,
+      context,
       headers: {
         "anthropic-version": VERSION,
         ...(this.#key === "" ? {} : { "x-api-key": this.#key }),
@@ -66,14 +66,15 @@ export class AnthropicWire implements ModelWire {
     const reader = new MessageReader();
     for await (const events of replyEvents({
       response,
-      asked,
+      context,
       signal,
       done: () => reader.done,
       complete: () => reader.stopped,
     })) {
-      for (const event of events) if (!reader.done) yield* reader.read(valueIn(event, asked));
+      for (const event of events) if (!reader.done) yield* reader.read(valueIn(event, context));
     }
-    if (!reader.stopped && !reader.done) throw reader.begun ? brokenOff() : notModelServer(asked, OTHER_JSON);
+    if (!reader.stopped && !reader.done)
+      throw reader.begun ? brokenOff() : notModelServer(context, OTHER_JSON);
     this.#replies.keep(reader.content ?? []);
   }
 

@@ -29,7 +29,7 @@ export interface RequestContext {
   /** Whether tools were sent. */
   readonly tools: boolean;
   /** Whether a schema for the reply was sent. */
-  readonly held?: boolean;
+  readonly hasSchema?: boolean;
 }
 
 const MAX_REASON = 500;
@@ -110,7 +110,7 @@ interface Row {
   readonly says?: RegExp;
   readonly kind: FailureKind;
   readonly passing?: true;
-  readonly remedy: (asked: RequestContext) => string;
+  readonly remedy: (context: RequestContext) => string;
 }
 
 const CREDIT =
@@ -182,7 +182,11 @@ export function failureOf(refusal: ApiRefusal, context: RequestContext): WireFai
     });
   const words = `${refusal.code} ${refusal.text}`.slice(0, MAX_WORDS);
   const { retryAfterMs } = refusal;
-  if (context.held === true && [400, 404, 422, 500, 501].includes(refusal.status) && NO_SCHEMA.test(words))
+  if (
+    context.hasSchema === true &&
+    [400, 404, 422, 500, 501].includes(refusal.status) &&
+    NO_SCHEMA.test(words)
+  )
     return new WireFailure("server", reasonOf(refusal, context), { remedy: CHOOSE, refusesHold: true });
   if (
     context.tools &&

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { asFields, type Fields, parsedJson } from "../../core/raw-data.ts";
-import { askedToWait } from "../../core/server-wait.ts";
+import { parseRetryAfter } from "../../core/server-wait.ts";
 import { formatDuration } from "../../core/wording.ts";
 import {
   chunksOf,
@@ -26,7 +26,7 @@ import {
 } from "./api-refusals.ts";
 
 interface ApiRequest {
-  readonly asked: RequestContext;
+  readonly context: RequestContext;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Limits the connection only; after that only the signal limits the time. */
@@ -46,12 +46,12 @@ interface OpenedReply {
 export async function openReply(
   request: ApiRequest & { readonly body: Fields; readonly concessions: Concessions },
 ): Promise<OpenedReply> {
-  const { asked, concessions } = request;
+  const { context, concessions } = request;
   for (;;) {
-    const { body, notes } = concessions.applied(asked.model, request.body);
+    const { body, notes } = concessions.applied(context.model, request.body);
     const answered = await post(request, JSON.stringify(body));
     if ("response" in answered) return { ...answered, notes };
-    if (!concessions.learn(asked.model, body, answered.refusal)) throw failureOf(answered.refusal, asked);
+    if (!concessions.learn(context.model, body, answered.refusal)) throw failureOf(answered.refusal, context);
   }
 }
 
@@ -59,13 +59,13 @@ export async function openReply(
 export async function postJson(request: ApiRequest, json: string): Promise<IncomingMessage> {
   const answered = await post(request, json);
   if ("response" in answered) return answered.response;
-  throw failureOf(answered.refusal, request.asked);
+  throw failureOf(answered.refusal, request.context);
 }
 
 type PostResult = { readonly response: IncomingMessage } | { readonly refusal: ApiRefusal };
 
-async function post({ asked, headers, signal, connectMs }: ApiRequest, json: string): Promise<PostResult> {
-  const { url } = asked;
+async function post({ context, headers, signal, connectMs }: ApiRequest, json: string): Promise<PostResult> {
+  const { url } = context;
   const accepting = { accept: "text/event-stream, application/json", ...headers };
   let response: IncomingMessage;
   try {
@@ -73,7 +73,7 @@ async function post({ asked, headers, signal, connectMs }: ApiRequest, json: str
   } catch (thrown) {
     throw networkFailure(thrown, { url, signal, connectMs });
   }
-  const refusal = await unlessCancelled(refusalTo(response, asked), signal);
+  const refusal = await unlessCancelled(refusalTo(response, context), signal);
   return refusal === undefined ? { response } : { refusal };
 }
 
@@ -135,8 +135,8 @@ const titleIn = (page: string): string =>
 function retryAfter({ headers }: IncomingMessage): number | null {
   const exact = headers["retry-after-ms"];
   return typeof exact === "string" && /^\d{1,12}(?:\.\d+)?$/.test(exact)
-    ? askedToWait(String(Number(exact) / 1000), Date.now())
-    : askedToWait(headers["retry-after"], Date.now(), headers.date);
+    ? parseRetryAfter(String(Number(exact) / 1000), Date.now())
+    : parseRetryAfter(headers["retry-after"], Date.now(), headers.date);
 }
 
 interface NetworkFault {
@@ -287,7 +287,7 @@ const DRAIN_MS = 1000;
 
 interface ReplySource {
   readonly response: IncomingMessage;
-  readonly asked: RequestContext;
+  readonly context: RequestContext;
   readonly signal: AbortSignal;
   /** Whether the server is done: anything that still arrives is discarded. */
   readonly done: () => boolean;
@@ -300,10 +300,10 @@ interface ReplySource {
  * that fails with HTTP 200, is one event. Throws if there is no event at all, or if the connection breaks.
  */
 export async function* replyEvents(reply: ReplySource): AsyncGenerator<readonly SseEvent[], void> {
-  const { response, asked, signal, done, complete } = reply;
+  const { response, context, signal, done, complete } = reply;
   const type = response.headers["content-type"] ?? "";
   try {
-    if (/\bhtml\b/i.test(type)) throw notModelServer(asked, "it answers with a web page");
+    if (/\bhtml\b/i.test(type)) throw notModelServer(context, "it answers with a web page");
     if (/\bjson\b/i.test(type)) yield wholeJson(await wholeText(response));
     else yield* streamed(reply);
   } catch (thrown) {
@@ -316,13 +316,17 @@ export async function* replyEvents(reply: ReplySource): AsyncGenerator<readonly 
   }
 }
 
-async function* streamed({ response, asked, done }: ReplySource): AsyncGenerator<readonly SseEvent[], void> {
+async function* streamed({
+  response,
+  context,
+  done,
+}: ReplySource): AsyncGenerator<readonly SseEvent[], void> {
   const reader = new SseReader();
   let any = false;
   const strange = (): WireFailure =>
     any
       ? notA("an event", reader.stray)
-      : notModelServer(asked, `it answers with unexpected text: ${shown(reader.stray)}`);
+      : notModelServer(context, `it answers with unexpected text: ${shown(reader.stray)}`);
   for await (const chunk of chunksOf(response, MAX_STREAM_LENGTH)) {
     const events = reader.push(chunk);
     any ||= events.length > 0;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { FailureKind, Message, Stop } from "../../core/model-provider.ts";
 import { parsedJson } from "../../core/raw-data.ts";
-import { askedToWait, isBusy } from "../../core/server-wait.ts";
+import { parseRetryAfter, isBusy } from "../../core/server-wait.ts";
 import {
   MAX_LINE_LENGTH,
   MAX_STREAM_LENGTH,
@@ -43,7 +43,11 @@ export class OllamaWire implements ModelWire {
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
-    const asked = { baseUrl: this.#options.baseUrl, model: request.model, held: request.held !== undefined };
+    const context = {
+      baseUrl: this.#options.baseUrl,
+      model: request.model,
+      hasSchema: request.replySchema !== undefined,
+    };
     let begun = false;
     try {
       if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
@@ -53,7 +57,7 @@ export class OllamaWire implements ModelWire {
       for (const text of notesOnOmissions(request, used)) yield { type: "note", text };
       yield* replyOf(lines, new ReplyReader(used), signal);
     } catch (thrown) {
-      throw failureIn(thrown, asked, begun, signal);
+      throw failureIn(thrown, context, begun, signal);
     }
   }
 
@@ -146,8 +150,8 @@ function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
  * A schema for the answer would keep the model from calling tools; a schema of calls does not, no matter who reads
  * them.
  */
-function formatOf({ held, format, tools }: WireRequest): { readonly format?: object } {
-  if (held !== undefined) return { format: held };
+function formatOf({ replySchema, format, tools }: WireRequest): { readonly format?: object } {
+  if (replySchema !== undefined) return { format: replySchema };
   return format === undefined || tools.length > 0 ? {} : { format };
 }
 
@@ -295,7 +299,7 @@ interface OllamaContext {
   readonly baseUrl: string;
   readonly model: string;
   /** The request contained a schema for the reply. */
-  readonly held?: boolean;
+  readonly hasSchema?: boolean;
 }
 
 interface Refusal {
@@ -312,7 +316,7 @@ interface Row {
   readonly statuses: readonly number[] | null;
   readonly words: RegExp;
   readonly kind: FailureKind;
-  readonly remedy: (asked: OllamaContext) => string;
+  readonly remedy: (context: OllamaContext) => string;
   readonly passing?: true;
   readonly refusesTools?: true;
 }
@@ -409,11 +413,11 @@ export function failureOf(refusal: Refusal, context: OllamaContext): WireFailure
     busy: isBusy(refusal.status),
     refusesTools: refusesTools === true,
     refusesHold:
-      context.held === true &&
+      context.hasSchema === true &&
       [400, 422, 500, 501].includes(refusal.status) &&
       raw === null &&
       NO_SCHEMA.test(words),
-    retryAfterMs: askedToWait(refusal.retryAfter, Date.now(), refusal.date),
+    retryAfterMs: parseRetryAfter(refusal.retryAfter, Date.now(), refusal.date),
     raw,
   });
 }

@@ -214,8 +214,8 @@ const counted = z.number().positive();
 
 /** The count in the model file, or else the server's text: `1.5B`, `494.03M`. */
 function parametersIn({ model_info: info, details }: ShowAnswer): number | null {
-  const told = billions(counted.safeParse(info["general.parameter_count"]).data);
-  if (told !== null) return told;
+  const reported = billions(counted.safeParse(info["general.parameter_count"]).data);
+  if (reported !== null) return reported;
   const [, size, unit] = /^(\d+(?:\.\d+)?)\s?([MB])$/i.exec(details?.parameter_size ?? "") ?? [];
   return size === undefined ? null : billions(Number(size) * (unit?.toUpperCase() === "M" ? 1e6 : 1e9));
 }
@@ -428,8 +428,8 @@ export function contextInForce(request: ContextRequest): ContextInForce {
   if (request.trained !== null) bounds.push({ tokens: request.trained, limit: "trained" });
   if (request.maxContext === null) {
     bounds.push({ tokens: DEFAULT_TOKENS, limit: "default" });
-    const held = tokensInMemory(request);
-    if (held !== null) bounds.push({ tokens: held, limit: "memory" });
+    const fitting = tokensInMemory(request);
+    if (fitting !== null) bounds.push({ tokens: fitting, limit: "memory" });
   } else {
     bounds.push({ tokens: request.maxContext, limit: "setting" });
   }
@@ -441,6 +441,6 @@ export const serverMemory = (baseUrl: string): number | null => (isLoopback(base
 
 function tokensInMemory({ memory, modelSize }: ContextRequest): number | null {
   if (memory === null || modelSize === null) return null;
-  const held = Math.floor((memory * USABLE - modelSize) / BYTES_PER_TOKEN);
-  return Math.max(FEWEST_TOKENS, Math.floor(held / STEP) * STEP);
+  const fitting = Math.floor((memory * USABLE - modelSize) / BYTES_PER_TOKEN);
+  return Math.max(FEWEST_TOKENS, Math.floor(fitting / STEP) * STEP);
 }

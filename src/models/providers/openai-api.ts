@@ -51,9 +51,9 @@ export class OpenAiWire implements ModelWire {
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
-    const asked = this.#contextOf(request);
+    const context = this.#contextOf(request);
     const { response, notes } = await openReply({
-      asked,
+      context,
       headers: this.#key === "" ? {} : { authorization: `Bearer ${this.#key}` },
       body: unstreamed(chatBody(request, this.#dialect), this.#whole),
       concessions: this.#concessions,
@@ -65,27 +65,27 @@ export class OpenAiWire implements ModelWire {
     let done = false;
     for await (const events of replyEvents({
       response,
-      asked,
+      context,
       signal,
       done: () => done,
       complete: () => done || reader.stopped,
     })) {
       for (const event of events) {
         done ||= event.data.trim() === "[DONE]";
-        if (!done) yield* reader.read(valueIn(event, asked));
+        if (!done) yield* reader.read(valueIn(event, context));
       }
     }
-    if (!reader.stopped && !done) throw reader.begun ? brokenOff() : notModelServer(asked, OTHER_JSON);
+    if (!reader.stopped && !done) throw reader.begun ? brokenOff() : notModelServer(context, OTHER_JSON);
   }
 
-  #contextOf({ model, nativeTools, tools, held }: WireRequest): RequestContext {
+  #contextOf({ model, nativeTools, tools, replySchema }: WireRequest): RequestContext {
     return {
       url: this.#url,
       model,
       key: this.#key,
       keyName: "OPENAI_API_KEY",
       tools: nativeTools && tools.length > 0,
-      held: held !== undefined,
+      hasSchema: replySchema !== undefined,
     };
   }
 }
@@ -121,7 +121,7 @@ export function chatBody(request: WireRequest, dialect: Dialect): Fields {
     ...(temperature === undefined ? {} : { temperature }),
     ...(think === undefined ? {} : thinkingOf(think, dialect)),
     ...(format === undefined ? {} : responseFormat({ name: "answer", schema: format })),
-    ...(request.held === undefined ? {} : responseFormat(heldFormat(request.held, dialect))),
+    ...(request.replySchema === undefined ? {} : responseFormat(heldFormat(request.replySchema, dialect))),
   };
 }
 
@@ -132,11 +132,11 @@ const responseFormat = (json_schema: Fields): Fields => ({
 const HELD = "call_or_answer";
 
 /** OpenAI requires an object around the choice, and accepts optional arguments only if the schema is not strict. */
-function heldFormat(held: JsonSchema, dialect: Dialect): Fields {
-  if (dialect !== "openai") return { name: HELD, strict: true, schema: held };
+function heldFormat(schema: JsonSchema, dialect: Dialect): Fields {
+  if (dialect !== "openai") return { name: HELD, strict: true, schema };
   const around = {
     type: "object",
-    properties: { reply: held },
+    properties: { reply: schema },
     required: ["reply"],
     additionalProperties: false,
   };

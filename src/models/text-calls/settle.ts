@@ -152,11 +152,11 @@ function judgeCall(
 
 /** A readable call that names no offered tool. */
 export function notOffered({ name, args }: NotationCall, tools: OfferedTools): WrittenMiss {
-  const given = isFields(args) ? args : {};
+  const fields = isFields(args) ? args : {};
   return {
     missed: "not_offered",
     name,
-    args: given,
+    args: fields,
     reason: tools.unknown(name),
     nearest: tools.nearest(name),
   };

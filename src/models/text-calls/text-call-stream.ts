@@ -50,8 +50,8 @@ export class CallStream {
     const { length } = scanner.text;
     if (length < this.#next) return "";
     scanner.scan(false);
-    const held = length - scanner.at;
-    this.#next = held < SMALL ? 0 : length + Math.floor(held / 4);
+    const unread = length - scanner.at;
+    this.#next = unread < SMALL ? 0 : length + Math.floor(unread / 4);
     return this.#release();
   }
 
@@ -87,8 +87,8 @@ export class CallStream {
 
   /** White space at the ends is not prose: it is held back until something follows. */
   #visible(text: string): string {
-    const given = this.#space + text;
-    const whole = this.#shown === "" ? given.trimStart() : given;
+    const fresh = this.#space + text;
+    const whole = this.#shown === "" ? fresh.trimStart() : fresh;
     const visible = whole.trimEnd();
     this.#space = whole.slice(visible.length);
     this.#shown += visible;

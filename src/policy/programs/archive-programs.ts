@@ -1,4 +1,4 @@
-import { fixedEffect, given, roleEffects } from "./argument-roles.ts";
+import { fixedEffect, hasOption, roleEffects } from "./argument-roles.ts";
 import type { Arg, FoundEffect, OptionTable, UseReader, Use } from "./program-model.ts";
 import { readArguments, type ArgumentReading } from "./read-arguments.ts";
 
@@ -86,12 +86,12 @@ function unzipEffects(use: Use): readonly FoundEffect[] {
   if (archive === undefined) return [];
   const { span } = archive;
   const path = use.place(archive);
-  const shows = given(use, ...SHOWS) && !given(use, "-T");
+  const shows = hasOption(use, ...SHOWS) && !hasOption(use, "-T");
   if (shows) return [{ kind: "read", path, span }];
   const target = use.options.findLast(({ name }) => name === "-d");
   return [
     { kind: "read", path, span },
-    ...(given(use, "-T") ? [{ kind: "write", path, span } satisfies FoundEffect] : []),
+    ...(hasOption(use, "-T") ? [{ kind: "write", path, span } satisfies FoundEffect] : []),
     ...(target === undefined
       ? [{ kind: "write", path: use.folder, span: use.span } satisfies FoundEffect]
       : []),
@@ -102,7 +102,7 @@ function unzipEffects(use: Use): readonly FoundEffect[] {
 function zipEffects(use: Use): readonly FoundEffect[] {
   const [archive, ...files] = use.operands;
   if (archive === undefined) return [];
-  const moves = given(use, "-m", "-move");
+  const moves = hasOption(use, "-m", "-move");
   const stdout = archive.value === "-";
   return [
     ...(stdout
@@ -258,11 +258,11 @@ function cpioEffects(use: Use): readonly FoundEffect[] {
 }
 
 function modeEffects(use: Use): readonly FoundEffect[] {
-  if (given(use, "-t", "--list", "--to-stdout")) return [];
-  if (given(use, "-i", "--extract"))
-    return [{ kind: "write", path: given(use, "--absolute-filenames") ? null : use.folder }];
+  if (hasOption(use, "-t", "--list", "--to-stdout")) return [];
+  if (hasOption(use, "-i", "--extract"))
+    return [{ kind: "write", path: hasOption(use, "--absolute-filenames") ? null : use.folder }];
   const [target] = use.operands;
-  const passes = given(use, "-p", "--pass-through");
+  const passes = hasOption(use, "-p", "--pass-through");
   return [
     { kind: "read", path: null },
     ...(passes && target !== undefined
@@ -307,7 +307,7 @@ export const ARCHIVE_READERS: Readonly<Record<string, UseReader>> = {
   "7z": letterCommands,
   ar: arEffects,
   cpio: cpioEffects,
-  cabextract: (use) => (given(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
+  cabextract: (use) => (hasOption(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
   uudecode: () => [{ kind: "write", path: null }],
   "a file beside": unpackedEffects,
 };

@@ -196,7 +196,7 @@ export function outside(
   return words.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg));
 }
 
-export const given = ({ options }: Use, ...names: readonly string[]): boolean =>
+export const hasOption = ({ options }: Use, ...names: readonly string[]): boolean =>
   options.some(({ name }) => names.includes(name));
 
 /** The argument with another text: a part of it, or what it implies. */
@@ -244,7 +244,7 @@ export const handsOn =
   };
 
 /** Writes the operands or, if there are none, everything below the folder. */
-export const writesGiven = (use: Use): readonly FoundEffect[] =>
+export const writesOperands = (use: Use): readonly FoundEffect[] =>
   use.operands.length === 0
     ? [{ kind: "write", path: use.folder }]
     : use.operands.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span }));
@@ -345,8 +345,8 @@ export const ARGUMENT_READERS: Readonly<Record<string, UseReader>> = {
 
 function ambiguities(use: Use, splitsLetters: boolean, readsArguments: boolean): readonly FoundEffect[] {
   const found: FoundEffect[] = [];
-  for (const given of [use.globals, use.options])
-    for (const { name, value, span } of given) {
+  for (const options of [use.globals, use.options])
+    for (const { name, value, span } of options) {
       if (value === null) continue;
       if (value.span !== span) found.push(...notAValue(value, use));
       else if (name.length === 2 && (value.value.startsWith("=") || (splitsLetters && splits(name, value))))

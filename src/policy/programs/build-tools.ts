@@ -7,7 +7,7 @@ import {
   programEffects,
   reading,
   roleEffects,
-  writesGiven,
+  writesOperands,
   writesTo,
 } from "./argument-roles.ts";
 import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
@@ -154,7 +154,7 @@ const secretScan: UseReader = ({ options }) =>
 function dartFormats(use: Use): readonly FoundEffect[] {
   const output = use.options.findLast(({ name }) => name === "-o" || name === "--output")?.value?.value;
   const shown = output === "none" || output === "show";
-  return shown ? [] : writesGiven(use);
+  return shown ? [] : writesOperands(use);
 }
 
 function rakeEffects({ operands, folder, program }: Use): readonly FoundEffect[] {
@@ -169,7 +169,7 @@ function cargoFormats(use: Use): readonly FoundEffect[] {
   const checks =
     use.operands.some(({ kind, value }) => kind === "literal" && value === "--check") ||
     use.options.some(({ name }) => name === "--check");
-  return checks ? words : [...words, ...writesGiven(use.withOperands([]))];
+  return checks ? words : [...words, ...writesOperands(use.withOperands([]))];
 }
 
 /*

@@ -2,7 +2,7 @@
 import { foldPath } from "../../core/file-names.ts";
 import type { Place } from "../effects/effect.ts";
 import { secretAt } from "../paths/path-place.ts";
-import { fixedEffect, given } from "./argument-roles.ts";
+import { fixedEffect, hasOption } from "./argument-roles.ts";
 import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 const MODE_LETTERS = "rwxXstugoa";
@@ -15,7 +15,7 @@ function chmodEffects(use: Use): readonly FoundEffect[] {
   return changedRights(
     use,
     modeGiven ? use.operands : use.operands.slice(1),
-    given(use, "-R", "--recursive"),
+    hasOption(use, "-R", "--recursive"),
   );
 }
 
@@ -25,7 +25,7 @@ const chattrEffects = (use: Use): readonly FoundEffect[] =>
   changedRights(
     use,
     use.operands.filter(({ value }) => !CHATTR_MODE.test(value)),
-    given(use, "-R"),
+    hasOption(use, "-R"),
   );
 
 const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): readonly FoundEffect[] =>
@@ -87,7 +87,7 @@ const reads = (use: Use, { sources }: CopyTarget): readonly FoundEffect[] =>
   sources.map((source) => ({ kind: "read", path: use.place(source), span: source.span }));
 
 function copyEffects(use: Use): readonly FoundEffect[] {
-  if (given(use, "-s", "--symbolic-link", "-l", "--link")) return linkEffects(use);
+  if (hasOption(use, "-s", "--symbolic-link", "-l", "--link")) return linkEffects(use);
   return readAndWritten(use);
 }
 
@@ -102,7 +102,7 @@ const holdsWorkingFolders = (path: Place, { folder, home }: Use): boolean =>
 
 /** A moved file is deleted at its old path and readable at its new one. */
 function moveEffects(use: Use): readonly FoundEffect[] {
-  const forced = given(use, "-f", "--force");
+  const forced = hasOption(use, "-f", "--force");
   const all = copyTarget(use);
   const left = all.sources.map((source): FoundEffect => ({
     kind: "delete",
@@ -117,7 +117,8 @@ function moveEffects(use: Use): readonly FoundEffect[] {
 /** A link makes its target accessible under another name, also for writing. */
 function linkEffects(use: Use): readonly FoundEffect[] {
   const { sources, target, isFolder } = copyTarget(use);
-  const symbolic = given(use, "-s", "--symbolic", "--symbolic-link") && !given(use, "-r", "--relative");
+  const symbolic =
+    hasOption(use, "-s", "--symbolic", "--symbolic-link") && !hasOption(use, "-r", "--relative");
   const opened = sources.flatMap((source) => {
     if (!symbolic || source.value.startsWith("/")) return [source];
     // A symbolic link is relative to the folder that it is in, and whether the target is that folder is unknown here.
@@ -129,7 +130,7 @@ function linkEffects(use: Use): readonly FoundEffect[] {
 }
 
 function installEffects(use: Use): readonly FoundEffect[] {
-  if (!given(use, "-d", "--directory")) return readAndWritten(use);
+  if (!hasOption(use, "-d", "--directory")) return readAndWritten(use);
   return use.operands.map((folder) => ({ kind: "write", path: use.place(folder), span: folder.span }));
 }
 
@@ -137,12 +138,12 @@ function installEffects(use: Use): readonly FoundEffect[] {
 function patchEffects(use: Use): readonly FoundEffect[] {
   const [file] = use.operands;
   const doubts = use.operands.slice(2).map((arg) => use.doubt("operand.unknown", arg));
-  if (given(use, "--dry-run"))
+  if (hasOption(use, "--dry-run"))
     return file === undefined
       ? doubts
       : [...doubts, { kind: "read", path: use.place(file), span: file.span }];
   if (file !== undefined) return [...doubts, { kind: "write", path: use.place(file), span: file.span }];
-  return given(use, "-o", "--output") ? doubts : [...doubts, { kind: "write", path: use.folder }];
+  return hasOption(use, "-o", "--output") ? doubts : [...doubts, { kind: "write", path: use.folder }];
 }
 
 const DD_HARMLESS = new Set("bs ibs obs cbs count skip seek iseek oseek conv iflag oflag status".split(" "));

@@ -1,5 +1,5 @@
 /** Programs that query data: databases, tables, calculators, jq and yq. */
-import { given, networkTo, part, roleEffects, valuesOf } from "./argument-roles.ts";
+import { hasOption, networkTo, part, roleEffects, valuesOf } from "./argument-roles.ts";
 import {
   type Arg,
   type FoundEffect,
@@ -130,15 +130,13 @@ function namedAddresses(use: Use): readonly FoundEffect[] {
 
 /** Everything after the file is a program in JavaScript. */
 function fxEffects(use: Use): readonly FoundEffect[] {
-  return use.operands
-    .slice(1)
-    .map((text): FoundEffect => ({
-      kind: "code",
-      from: "inline",
-      path: null,
-      text: text.value,
-      span: text.span,
-    }));
+  return use.operands.slice(1).map((text): FoundEffect => ({
+    kind: "code",
+    from: "inline",
+    path: null,
+    text: text.value,
+    span: text.span,
+  }));
 }
 
 /** `!` runs a command unless it compares; `?` runs a line of stdin; a number can become a character. */
@@ -147,8 +145,8 @@ const RUNS_IN_DC = /!(?![<>=])|[?a]/;
 /** Programs of dc from options, files or stdin. */
 function dcEffects(use: Use): readonly FoundEffect[] {
   const expressions = valuesOf(use, "-e", "--expression");
-  const anyExpression = given(use, "-e", "--expression");
-  const files = given(use, "-f", "--file") || use.operands.length > 0;
+  const anyExpression = hasOption(use, "-e", "--expression");
+  const files = hasOption(use, "-f", "--file") || use.operands.length > 0;
   const { input } = use;
   const text: Arg | null =
     typeof input === "string" ? null : { kind: "literal", value: input.text, span: input.span };
@@ -193,9 +191,9 @@ function namedServers(text: Arg): readonly FoundEffect[] {
 
 /** The host that a database client asks: from an option or an address, otherwise its own machine. */
 function databaseServer(use: Use): readonly FoundEffect[] {
-  if (given(use, "--login-path", "--defaults-file", "--defaults-extra-file"))
+  if (hasOption(use, "--login-path", "--defaults-file", "--defaults-extra-file"))
     return [{ kind: "network", hosts: [] }];
-  const named = given(use, "-h", "--host") || (use.program.includes("cli") && given(use, "-u"));
+  const named = hasOption(use, "-h", "--host") || (use.program.includes("cli") && hasOption(use, "-u"));
   const servers = [...use.operands, ...valuesOf(use, "-d", "--dbname", "--uri")].flatMap(namedServers);
   return named || servers.length > 0 ? servers : [{ kind: "network", hosts: OWN_SERVER }];
 }
@@ -425,7 +423,7 @@ const EXPRESSION = /^(?!\/|~|\.\.)[^]*[|()[\]{}"'=*]/;
  */
 function yqEffects(use: Use): readonly FoundEffect[] {
   const operands = YQ_VERBS.has(use.operands[0]?.value ?? "") ? use.operands.slice(1) : use.operands;
-  const given = use.options.flatMap(({ name, value }) =>
+  const filters = use.options.flatMap(({ name, value }) =>
     name === "--expression" && value !== null ? [value] : [],
   );
   const [first, ...files] = operands;
@@ -434,7 +432,7 @@ function yqEffects(use: Use): readonly FoundEffect[] {
   const read = unclear ? operands : files;
   return [
     ...read.flatMap((arg) => roleEffects(role, arg, use)),
-    ...[...given, ...operands.slice(0, 1)].flatMap((arg) => filterEffects(arg, use)),
+    ...[...filters, ...operands.slice(0, 1)].flatMap((arg) => filterEffects(arg, use)),
   ];
 }
 

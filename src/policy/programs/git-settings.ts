@@ -1,6 +1,6 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
-import { given } from "./argument-roles.ts";
-import type { Arg, FoundEffect, GivenOption, Use, UseReader } from "./program-model.ts";
+import { hasOption } from "./argument-roles.ts";
+import type { Arg, FoundEffect, UsedOption, Use, UseReader } from "./program-model.ts";
 const WRITES = new Set(
   "--replace-all --add --unset --unset-all --rename-section --remove-section".split(" "),
 );
@@ -11,7 +11,7 @@ const READS = new Set(
 
 const CHANGING = new Set(["set", "unset", "rename-section", "remove-section", "edit"]);
 
-const fileGiven = ({ options }: Use): Arg | null =>
+const fileOption = ({ options }: Use): Arg | null =>
   options.findLast(({ name }) => name === "-f" || name === "--file")?.value ?? null;
 
 const SECRET = /pass(?:word|phrase)?$|token|secret|extraheader|cookie/i;
@@ -55,7 +55,7 @@ function isReading({ options, operands: [first, second] }: Use): boolean {
 }
 
 function readSettings(use: Use): readonly FoundEffect[] {
-  const file = fileGiven(use);
+  const file = fileOption(use);
   const blobs = use.options.flatMap(({ name, value }) =>
     name === "--blob" && value !== null ? [value] : [],
   );
@@ -70,7 +70,7 @@ function readSettings(use: Use): readonly FoundEffect[] {
 function writtenSetting(use: Use): readonly FoundEffect[] {
   const [first, second] = use.operands;
   const key = CHANGING.has(first?.value ?? "") ? second : first;
-  const file = fileGiven(use);
+  const file = fileOption(use);
   const span = key?.span ?? use.span;
   if (file !== null) return [{ kind: "write", path: use.place(file), span }];
   const what = `${use.program} ${key?.value ?? ""}`.trimEnd();
@@ -101,7 +101,7 @@ const PATCHES = new Set(
 
 /** `-L 1,20:file`, `-L :function:file`. */
 const tracedFiles = (use: Use): readonly FoundEffect[] =>
-  use.options.flatMap(({ name, value }: GivenOption) => {
+  use.options.flatMap(({ name, value }: UsedOption) => {
     if (name !== "-L" || value === null) return [];
     const path = value.value.slice(value.value.lastIndexOf(":") + 1);
     return [{ kind: "read", path: use.place({ ...value, value: path }), span: value.span } as const];
@@ -109,7 +109,7 @@ const tracedFiles = (use: Use): readonly FoundEffect[] =>
 
 /** `grep`: the first operand is the pattern, unless an option gave it. */
 function searchedFiles(use: Use): readonly FoundEffect[] {
-  return readsOf(use.operands.slice(given(use, "-e", "-f") ? 0 : 1), use);
+  return readsOf(use.operands.slice(hasOption(use, "-e", "-f") ? 0 : 1), use);
 }
 
 function readsOf(operands: readonly Arg[], use: Use): readonly FoundEffect[] {

@@ -12,7 +12,7 @@ import {
 import {
   type Arg,
   type FoundEffect,
-  type GivenOption,
+  type UsedOption,
   type UseReader,
   UNKNOWN,
   type Use,
@@ -20,7 +20,7 @@ import {
 
 const INLINE_OPTIONS: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);
 
-const inlines = (texts: readonly GivenOption[], use: Use): readonly FoundEffect[] =>
+const inlines = (texts: readonly UsedOption[], use: Use): readonly FoundEffect[] =>
   texts.map(({ name, value }) => inlineEffects((name === "-pe" ? use.operands[0] : value) ?? word("", use)));
 
 /** `--run` starts a script of the package. */
@@ -274,9 +274,9 @@ function tscArgument(arg: Arg, next: Arg | undefined, at: TscAt): 1 | 2 {
   }
   const name = arg.value.replace(/^--?/, "").toLowerCase();
   if (arg.kind === "literal" && TSC_SWITCHES.has(name)) {
-    const given = next?.kind === "literal" ? TSC_BOOLEANS.get(next.value.toLowerCase()) : undefined;
-    result.on.set(name, given ?? true);
-    return given === undefined ? 1 : 2;
+    const value = next?.kind === "literal" ? TSC_BOOLEANS.get(next.value.toLowerCase()) : undefined;
+    result.on.set(name, value ?? true);
+    return value === undefined ? 1 : 2;
   }
   if (arg.kind === "literal" && next !== undefined && isTscValue(next) && tscValued(name, next, at)) return 2;
   result.found.push(use.doubt("option.unknown", arg));

@@ -1,7 +1,7 @@
 /** Clients of networks: requests and downloads, sockets and names, remote shells and copies. */
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
-  given,
+  hasOption,
   hostsOf,
   networkTo,
   part,
@@ -31,9 +31,9 @@ function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly 
 
 /** The files that wget writes. With some options, the server chooses their names. */
 function savedByWget(use: Use): readonly FoundEffect[] {
-  if (given(use, "-O", "--output-document", "--spider")) return [];
+  if (hasOption(use, "-O", "--output-document", "--spider")) return [];
   const folder = valuesOf(use, "-P", "--directory-prefix").at(-1);
-  const chosen = given(use, ...WGET_CHOSEN) || use.operands.length === 0;
+  const chosen = hasOption(use, ...WGET_CHOSEN) || use.operands.length === 0;
   return downloads(use, chosen ? [] : use.operands, folder);
 }
 
@@ -106,9 +106,9 @@ function localFile(address: Arg, use: Use): readonly FoundEffect[] {
 /** Files named after the address, and the folder of `--output-dir`. */
 function savedByCurl(use: Use): readonly FoundEffect[] {
   const folder = valuesOf(use, "--output-dir").at(-1);
-  const named = given(use, "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name");
+  const named = hasOption(use, "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name");
   const addresses = [...use.operands, ...valuesOf(use, "--url")];
-  const headers = given(use, "-J", "--remote-header-name");
+  const headers = hasOption(use, "-J", "--remote-header-name");
   return [
     ...(named ? downloads(use, headers ? [] : addresses, folder) : []),
     ...(folder === undefined
@@ -135,7 +135,7 @@ function httpRequest(use: Use): readonly FoundEffect[] {
       const file = HTTP_SENT.exec(field.value)?.[1];
       return file === undefined ? [] : [reading(part(field, file.replace(/;type=.*$/, "")), use)];
     }),
-    ...(given(use, "-d", "--download") && !given(use, "-o", "--output")
+    ...(hasOption(use, "-d", "--download") && !hasOption(use, "-o", "--output")
       ? downloads(use, address === undefined ? [] : [address])
       : []),
     ...sessions.filter(({ value }) => value.includes("/")).map((file) => writing(file, use)),
@@ -156,7 +156,7 @@ function kubectlFiles(use: Use): readonly FoundEffect[] {
 
 function bucketCopies(use: Use): readonly FoundEffect[] {
   const empties =
-    given(use, "--delete", "--delete-unmatched-destination-objects", "-d") ||
+    hasOption(use, "--delete", "--delete-unmatched-destination-objects", "-d") ||
     / (?:sync|bisync)$/.test(use.program);
   return [...copied(use, remoteName), ...(empties ? emptied(use, remoteName) : [])];
 }
@@ -182,7 +182,7 @@ function beforeOptions(text: string): string {
 
 /** Either end may be a pair, one for each direction; with `-u` the first is only read, with `-U` the second. */
 function socatEnds(use: Use): readonly FoundEffect[] {
-  const source = given(use, "-u") ? 0 : given(use, "-U") ? 1 : -1;
+  const source = hasOption(use, "-u") ? 0 : hasOption(use, "-U") ? 1 : -1;
   const found = use.operands.flatMap((arg, index) =>
     arg.value.split("!!").flatMap((end) => endEffects(part(arg, end), use, index === source)),
   );
@@ -265,12 +265,12 @@ const KEYGEN_WITH_SHOWING = new Set([...KEYGEN_SHOWING, "-f", "-E", "-m", "-P", 
 
 function keyFile(use: Use): readonly FoundEffect[] {
   const shows =
-    given(use, ...KEYGEN_SHOWING) && use.options.every(({ name }) => KEYGEN_WITH_SHOWING.has(name));
+    hasOption(use, ...KEYGEN_SHOWING) && use.options.every(({ name }) => KEYGEN_WITH_SHOWING.has(name));
   const files = valuesOf(use, "-f");
   if (files.length > 0) return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
   // Keys of a device, or of the machine.
-  if (given(use, "-D", "-A", "-k", "-Q")) return [];
-  const name = given(use, "-F", "-R", "-H") ? "known_hosts" : "id_ed25519";
+  if (hasOption(use, "-D", "-A", "-k", "-Q")) return [];
+  const name = hasOption(use, "-F", "-R", "-H") ? "known_hosts" : "id_ed25519";
   return [{ kind: shows ? "read" : "write", path: `${use.home}/.ssh/${name}` }];
 }
 
@@ -288,18 +288,18 @@ const RSYNC_DELETING = [
 
 /** Whether rsync only reads on both sides and changes nothing. */
 const isDryRsync = (use: Use): boolean =>
-  given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
+  hasOption(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
 
 function rsyncEffects(use: Use): readonly FoundEffect[] {
   if (isDryRsync(use))
     return copied(use, hostPart).map((found) =>
       found.kind === "write" ? { ...found, kind: "read" } : found,
     );
-  const moved = given(use, "--remove-source-files") ? use.operands.slice(0, -1) : [];
+  const moved = hasOption(use, "--remove-source-files") ? use.operands.slice(0, -1) : [];
   return [
     ...copied(use, hostPart),
     ...moved.filter((arg) => hostPart(arg) === null).map((arg) => writing(arg, use)),
-    ...(given(use, ...RSYNC_DELETING) ? emptied(use, hostPart) : []),
+    ...(hasOption(use, ...RSYNC_DELETING) ? emptied(use, hostPart) : []),
   ];
 }
 
@@ -365,11 +365,11 @@ export const NETWORK_READERS: Readonly<Record<string, UseReader>> = {
   http: httpRequest,
   "yt-dlp": (use) => [
     ...reachesAnyway(use),
-    ...(given(use, "-o", "--output", "-P", "--paths") ? [] : downloads(use, [])),
+    ...(hasOption(use, "-o", "--output", "-P", "--paths") ? [] : downloads(use, [])),
   ],
   "kubectl version": (use) => {
     const value = use.options.find(({ name }) => name === "--client")?.value?.value;
-    return given(use, "--client") && (value ?? "true") === "true" ? [] : [{ kind: "network", hosts: [] }];
+    return hasOption(use, "--client") && (value ?? "true") === "true" ? [] : [{ kind: "network", hosts: [] }];
   },
   "kubectl files": kubectlFiles,
   "kubectl cp": (use) => copied(use, remoteName),
@@ -390,7 +390,11 @@ export const NETWORK_READERS: Readonly<Record<string, UseReader>> = {
   "wget files": savedByWget,
   aria2c: (use) => [
     ...reachesAnyway(use),
-    ...downloads(use, given(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands, aria2Folder(use)),
+    ...downloads(
+      use,
+      hasOption(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands,
+      aria2Folder(use),
+    ),
     ...valuesOf(use, "-o", "--out").flatMap((file) => {
       const folder = aria2Folder(use);
       return folder === undefined ? [] : [writing({ ...file, value: `${folder.value}/${file.value}` }, use)];
@@ -398,14 +402,14 @@ export const NETWORK_READERS: Readonly<Record<string, UseReader>> = {
   ],
   axel: (use) => [
     ...reachesAnyway(use),
-    ...(given(use, "-o", "--output") ? [] : downloads(use, use.operands)),
+    ...(hasOption(use, "-o", "--output") ? [] : downloads(use, use.operands)),
   ],
   "ssh settings": sshSettings,
   "words behind the host": optionsAfterHost,
   "copies by ssh": sshCopies,
   "ssh-keygen": keyFile,
   gpg: (use) =>
-    given(
+    hasOption(
       use,
       "--recipient",
       "-r",

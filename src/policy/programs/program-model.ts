@@ -71,7 +71,7 @@ const FIXED = [
 export type Fixed = (typeof FIXED)[number];
 
 /** A further reader of a use: by its name, or with parameters that the row gives. */
-export type NamedReader = string | readonly [name: string, given: CheckParameter];
+export type NamedReader = string | readonly [name: string, parameter: CheckParameter];
 export type CheckParameter = string | readonly string[] | Readonly<Record<string, string>>;
 
 /** One program or sub-command, compiled by `bin/programs.ts` from a row of YAML; `README.md` explains the keys. */
@@ -127,7 +127,7 @@ export interface Model {
 /** An effect without its command: `span` and `by` default to the whole command and its program. */
 export type FoundEffect = EffectKind & { readonly span?: Span; readonly by?: string; readonly call?: number };
 
-export interface GivenOption {
+export interface UsedOption {
   /** As in the table: `-o`, `--output`. */
   readonly name: string;
   readonly value: Arg | null;
@@ -150,9 +150,9 @@ export interface Use {
   /** Without the program's (and sub-command's) own name. */
   readonly args: readonly Arg[];
   /** Empty for readers. */
-  readonly options: readonly GivenOption[];
+  readonly options: readonly UsedOption[];
   /** Options of the programs above a sub-command (`git -C x` before `log`). */
-  readonly globals: readonly GivenOption[];
+  readonly globals: readonly UsedOption[];
   readonly operands: readonly Arg[];
   /** Source of stdin. `network`: something earlier in the pipe came from there. `project`: a file that lies inside. */
   readonly input: "nothing" | "unknown" | "network" | "project" | KnownInput;
@@ -206,11 +206,11 @@ export interface Call {
   readonly program: string;
   readonly name: Arg;
   readonly args: readonly Arg[];
-  readonly globals: readonly GivenOption[];
+  readonly globals: readonly UsedOption[];
 }
 
 interface Understood {
-  readonly options: readonly GivenOption[];
+  readonly options: readonly UsedOption[];
   readonly operands: readonly Arg[];
 }
 
@@ -219,8 +219,8 @@ export class UseAt implements Use {
   readonly program: string;
   readonly name: Arg;
   readonly args: readonly Arg[];
-  readonly globals: readonly GivenOption[];
-  readonly options: readonly GivenOption[];
+  readonly globals: readonly UsedOption[];
+  readonly options: readonly UsedOption[];
   readonly operands: readonly Arg[];
   readonly input: Use["input"];
   readonly folder: Place;

@@ -166,13 +166,13 @@ function movedBy({ options }: ArgumentReading, around: UseContext): UseContext {
 
 function addOptionEffects(found: FoundEffect[], { options }: ArgumentReading, use: Use): void {
   for (const { spec, value, span, name } of options) {
-    if (value !== null && spec.role !== "command") found.push(...givenEffects(spec.role, value, use));
+    if (value !== null && spec.role !== "command") found.push(...valueEffects(spec.role, value, use));
     if (spec.fixed !== null) found.push({ ...fixedEffect(spec.fixed, use.folder, name), span });
   }
 }
 
 /** The use already has the folder that these options lead to. */
-const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly FoundEffect[] =>
+const valueEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly FoundEffect[] =>
   role === "in" ? [{ kind: "read", path: use.folder, span: value.span }] : roleEffects(role, value, use);
 
 const RECURSIVE = new Set(["-r", "-R", "--recursive"]);

@@ -10,7 +10,7 @@ import {
   hostsOf,
   part,
   valuesOf,
-  writesGiven,
+  writesOperands,
   writesTo,
 } from "./argument-roles.ts";
 import { AWK_READERS } from "./awk-program.ts";
@@ -141,7 +141,7 @@ function writesUnless(parameter: CheckParameter): UseReader {
     operands.length === 1 &&
     operands.every(({ kind, value }) => kind === "literal" && value === "-" && names.includes(value));
   return (use) =>
-    printed(use) || use.options.some(({ name }) => names.includes(name)) ? [] : writesGiven(use);
+    printed(use) || use.options.some(({ name }) => names.includes(name)) ? [] : writesOperands(use);
 }
 
 /** With one of these options the program writes below its folder. */

@@ -3,7 +3,7 @@ import type { Doubt } from "../effects/effect.ts";
 import {
   type Arg,
   type Fixed,
-  type GivenOption,
+  type UsedOption,
   type Model,
   type OptionSpec,
   type OptionTable,
@@ -17,7 +17,7 @@ interface Misread {
   readonly what: string;
 }
 
-interface ReadOption extends GivenOption {
+interface ReadOption extends UsedOption {
   readonly spec: OptionSpec;
 }
 

@@ -1,5 +1,5 @@
 /** Programs that search files, and those that run a command on what is found: fd, xargs, parallel. */
-import { given, roleEffects } from "./argument-roles.ts";
+import { hasOption, roleEffects } from "./argument-roles.ts";
 import {
   type Arg,
   type FoundEffect,
@@ -13,9 +13,9 @@ import { type Manner, readArguments } from "./read-arguments.ts";
 /** With patterns from a file, no operand is a pattern. Recursive searches without a folder start in the current one. */
 function grepEffects(use: Use, recursive: boolean): readonly FoundEffect[] {
   const { options, operands } = use;
-  const fromFile = given(use, "-f", "--file");
+  const fromFile = hasOption(use, "-f", "--file");
   const first = fromFile ? operands.slice(0, 1) : [];
-  const here = recursive && operands.length === (fromFile || given(use, "-e", "--regexp") ? 0 : 1);
+  const here = recursive && operands.length === (fromFile || hasOption(use, "-e", "--regexp") ? 0 : 1);
   // A further word of an unquoted value is a file.
   const spills = [...operands, ...options.flatMap(({ value }) => value ?? [])].some(
     ({ loose }) => loose === true,
@@ -43,7 +43,7 @@ function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Foun
   return (use) => {
     const { options, operands } = use;
     const first = options.some(({ name }) => patternless.has(name)) ? operands.slice(0, 1) : [];
-    const hasPattern = first.length > 0 || given(use, "-e", "--regexp");
+    const hasPattern = first.length > 0 || hasOption(use, "-e", "--regexp");
     return [
       ...first.flatMap((arg) => roleEffects("read", arg, use)),
       ...(operands.length <= (hasPattern ? 0 : 1) ? [{ kind: "read", path: use.folder } as const] : []),
@@ -56,7 +56,7 @@ const rgSearches = searches(new Set(["--files", "-f", "--file"]));
 
 /** With `--files` only names are printed. */
 const rgEffects = (use: Use): readonly FoundEffect[] =>
-  given(use, "--files") ? rgSearches(use) : [...rgSearches(use), ...narrowingPatterns(use, RG_CHOOSING)];
+  hasOption(use, "--files") ? rgSearches(use) : [...rgSearches(use), ...narrowingPatterns(use, RG_CHOOSING)];
 
 /**
  * Without `-f` or `-o`, ctags writes its index into the current folder; `-` and `-x` print the index, if they come
@@ -86,7 +86,7 @@ const AST_GREP_OTHER_VERBS = new Set("scan test new lsp completions help".split(
 
 /** Interactive, unless a filter is given. */
 function fzfEffects(use: Use): readonly FoundEffect[] {
-  return given(use, "-f", "--filter")
+  return hasOption(use, "-f", "--filter")
     ? []
     : [{ kind: "unknown", doubt: "operand.unknown", what: "input from a terminal" }];
 }
@@ -199,7 +199,7 @@ function xargsEffects(use: Use): readonly FoundEffect[] {
   const { operands, options } = use;
   if (operands.length === 0) return [];
   const mark = options.findLast(({ name }) => XARGS_MARKS.has(name));
-  const inputWords = givenWords(use);
+  const inputWords = stdinWords(use);
   const known = inputWords.every(({ kind }) => kind === "literal");
   const apart = known && inputWords.length > 1 && options.some(({ name }) => XARGS_PARTS.has(name));
   const runs = [inputWords, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
@@ -222,7 +222,7 @@ function unknownWord({ input, span }: Use): Arg {
 }
 
 /** Words from stdin: those of a literal text, or one that stands for any number of any words. */
-function givenWords(use: Use): readonly Arg[] {
+function stdinWords(use: Use): readonly Arg[] {
   const { input, options } = use;
   if (typeof input !== "string" && input.found === true)
     return [{ kind: "glob", value: input.text.trim(), span: input.span }];
@@ -300,7 +300,7 @@ export function mostOf(
 
 /** The readers of this file, by the names that rows use. */
 export const SEARCH_READERS: Readonly<Record<string, UseReader>> = {
-  grep: (use) => grepEffects(use, given(use, "-r", "-R", "--recursive", "--dereference-recursive")),
+  grep: (use) => grepEffects(use, hasOption(use, "-r", "-R", "--recursive", "--dereference-recursive")),
   rgrep: (use) => grepEffects(use, true),
   zgrep: (use) => grepEffects(use, false),
   rg: rgEffects,

@@ -1,14 +1,14 @@
 /** Shells, their builtins, and wrappers that run another command. */
 import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
-import { fileEffects, given, inputEffects, isStdin } from "./argument-roles.ts";
+import { fileEffects, hasOption, inputEffects, isStdin } from "./argument-roles.ts";
 import { type Arg, type FoundEffect, type UseReader, UNKNOWN, type Use } from "./program-model.ts";
 
 /** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function shellEffects(use: Use): readonly FoundEffect[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
-  if (given(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || given(use, "-s") || isStdin(first)) return stdinCommands(use);
-  if (given(use, "-n") && second === undefined)
+  if (hasOption(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
+  if (first === undefined || hasOption(use, "-s") || isStdin(first)) return stdinCommands(use);
+  if (hasOption(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
 }
@@ -35,7 +35,7 @@ const switchDoubts = (use: Use): readonly FoundEffect[] =>
 
 function smallShellDoubts(use: Use): readonly FoundEffect[] {
   const [text] = use.operands;
-  return given(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
+  return hasOption(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
 }
 
 /** Switches of a shell that change neither how it reads words nor what programs get. */
@@ -231,7 +231,7 @@ export const SHELL_READERS: Readonly<Record<string, UseReader>> = {
   "shell switches": switchDoubts,
   "shell text, file or stdin": shellEffects,
   "shell of its own kind": smallShellDoubts,
-  "another shell": (use) => [...shellEffects(use), ...(given(use, "-c") ? [escapes(use)] : [])],
+  "another shell": (use) => [...shellEffects(use), ...(hasOption(use, "-c") ? [escapes(use)] : [])],
   "changes the shell": (use) => [shellDoubt(use)],
   umask: (use) => (use.operands.length === 0 ? [] : [plainShellDoubt(use, areLiteral(use))]),
   command: commandEffects,

@@ -1,7 +1,7 @@
 /** Programs about the machine: processes, services, addresses, and containers that get access to it. */
 import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
-import { fixedEffect, given, inputEffects, outside, part, valuesOf } from "./argument-roles.ts";
+import { fixedEffect, hasOption, inputEffects, outside, part, valuesOf } from "./argument-roles.ts";
 import { copied, remoteName } from "./network-programs.ts";
 import type { Arg, Fixed, FoundEffect, UseReader, Use } from "./program-model.ts";
 
@@ -216,7 +216,7 @@ export const SYSTEM_READERS: Readonly<Record<string, UseReader>> = {
   "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
   printenv: printenvEffects,
   ps: psEffects,
-  top: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
+  top: (use) => (hasOption(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
   hostname: (use) => outside(use, () => false, "system", use.operands),
   stty: changesTerminal,
   kill: (use) => endedProcesses(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),

@@ -1,11 +1,11 @@
 /** git's commands (its settings and revisions are in `git-settings.ts`), forges, Mercurial and Subversion. */
-import { given } from "./argument-roles.ts";
+import { hasOption } from "./argument-roles.ts";
 import { isHarmless, loggedFiles, pathIn, shownFiles } from "./git-settings.ts";
 import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
 /** With a batch, stdin names the objects to show, unless all are shown. */
 const batchObjects = (use: Use): readonly FoundEffect[] =>
-  given(use, "--batch", "--batch-command") && !given(use, "--batch-all-objects")
+  hasOption(use, "--batch", "--batch-command") && !hasOption(use, "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
@@ -38,13 +38,13 @@ const LOOKS_LIKE_FILE = /(?:^|\/)\.|\.[a-z]\w*$|\/$|[*?]/i;
 
 function checkoutEffects(use: Use): readonly FoundEffect[] {
   const { args, operands } = use;
-  const makes = given(use, "-b", "-B", "--orphan", "--detach", "-d", "-t", "--track");
+  const makes = hasOption(use, "-b", "-B", "--orphan", "--detach", "-d", "-t", "--track");
   const dashes = args.find(({ kind, value }) => value === "--" && kind === "literal");
   const after = dashes === undefined ? [] : operands.filter(({ span }) => span[0] > dashes.span[0]);
   if (after.length > 0) return overwriteEffects(after, use);
   const [first] = operands;
   const files =
-    given(use, "--ours", "--theirs", "-p", "--patch", "--pathspec-from-file", "-2", "-3") ||
+    hasOption(use, "--ours", "--theirs", "-p", "--patch", "--pathspec-from-file", "-2", "-3") ||
     operands.length > 1 ||
     (first !== undefined && LOOKS_LIKE_FILE.test(first.value));
   return files && !makes ? overwriteEffects(operands, use) : [change("local", use)];
@@ -52,21 +52,21 @@ function checkoutEffects(use: Use): readonly FoundEffect[] {
 
 /** Changes only the index, unless the work tree is named too. */
 const restoreEffects = (use: Use): readonly FoundEffect[] =>
-  given(use, "-S", "--staged") && !given(use, "-W", "--worktree")
+  hasOption(use, "-S", "--staged") && !hasOption(use, "-W", "--worktree")
     ? [change("local", use)]
     : overwriteEffects(use.operands, use);
 
 /** Deletes only with `-f`; the deleted files are in no commit. */
 function cleanEffects(use: Use): readonly FoundEffect[] {
-  if (given(use, "-n", "--dry-run")) return [];
-  return [change(given(use, "-f", "--force") ? "rewritten" : "lost", use)];
+  if (hasOption(use, "-n", "--dry-run")) return [];
+  return [change(hasOption(use, "-f", "--force") ? "rewritten" : "lost", use)];
 }
 
 function removeEffects(use: Use): readonly FoundEffect[] {
-  if (given(use, "-n", "--dry-run")) return [];
-  if (given(use, "--cached")) return [change("local", use)];
-  const recursive = given(use, "-r");
-  const forced = given(use, "-f", "--force");
+  if (hasOption(use, "-n", "--dry-run")) return [];
+  if (hasOption(use, "--cached")) return [change("local", use)];
+  const recursive = hasOption(use, "-r");
+  const forced = hasOption(use, "-f", "--force");
   const deleted = use.operands.map(
     (arg) => ({ kind: "delete", path: use.place(arg), recursive, forced, span: arg.span }) as const,
   );
@@ -74,7 +74,7 @@ function removeEffects(use: Use): readonly FoundEffect[] {
 }
 
 function moveEffects(use: Use): readonly FoundEffect[] {
-  if (given(use, "-n", "--dry-run")) return [];
+  if (hasOption(use, "-n", "--dry-run")) return [];
   const sources = use.operands.slice(0, -1);
   const moved = sources.map(
     (arg) =>
@@ -83,7 +83,7 @@ function moveEffects(use: Use): readonly FoundEffect[] {
   const targets = use.operands
     .slice(-1)
     .map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }) as const);
-  return [change(given(use, "-f", "--force") ? "lost" : "local", use), ...moved, ...targets];
+  return [change(hasOption(use, "-f", "--force") ? "lost" : "local", use), ...moved, ...targets];
 }
 
 /** Options whose value may request signatures, which gpg then verifies. */
@@ -132,7 +132,7 @@ function applyEffects({ program, options, folder }: Use): readonly FoundEffect[]
 }
 
 const pruneEffects = (use: Use): readonly FoundEffect[] =>
-  given(use, "-n", "--dry-run") ? [] : [change("rewritten", use)];
+  hasOption(use, "-n", "--dry-run") ? [] : [change("rewritten", use)];
 
 /** Unreferenced objects are kept for two weeks by default. */
 const gcEffects = (use: Use): readonly FoundEffect[] => {
@@ -188,8 +188,8 @@ function loggedRefs(use: Use): readonly FoundEffect[] {
 /** `-d` deletes a ref, and `--stdin` may; any other use changes the value of a ref. */
 function updatedRefs(use: Use): readonly FoundEffect[] {
   const { program } = use;
-  if (given(use, "-d")) return [{ kind: "repository", change: "rewritten", what: `${program} -d` }];
-  if (given(use, "--stdin")) return [{ kind: "repository", change: "lost", what: `${program} --stdin` }];
+  if (hasOption(use, "-d")) return [{ kind: "repository", change: "rewritten", what: `${program} -d` }];
+  if (hasOption(use, "--stdin")) return [{ kind: "repository", change: "lost", what: `${program} --stdin` }];
   return [change("local", use)];
 }
 
@@ -205,7 +205,7 @@ const forcedRefs = ({ operands }: Use): readonly FoundEffect[] =>
 
 /** Without `-o`, the last name is the folder for the parts, also if it is the only one. */
 const mailsplitEffects = (use: Use): readonly FoundEffect[] =>
-  given(use, "-o")
+  hasOption(use, "-o")
     ? []
     : use.operands.slice(-1).map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
@@ -269,7 +269,7 @@ const shownRemote = ({ options, operands }: Use): readonly FoundEffect[] =>
   operands.length === 0 || options.some(({ name }) => name === "-n") ? [] : [{ kind: "network", hosts: [] }];
 
 const removedTree = (use: Use): readonly FoundEffect[] => [
-  change(given(use, "-f", "--force") ? "lost" : "local", use),
+  change(hasOption(use, "-f", "--force") ? "lost" : "local", use),
 ];
 
 /** The readers of this file, by the names that rows use. */
@@ -289,7 +289,7 @@ export const VERSION_CONTROL_READERS: Readonly<Record<string, UseReader>> = {
   "git forced refs": forcedRefs,
   "git format-patch": (use) => [
     ...shownFiles(use),
-    ...(given(use, "--stdout", "-o", "--output-directory")
+    ...(hasOption(use, "--stdout", "-o", "--output-directory")
       ? []
       : [{ kind: "write", path: use.folder } as const]),
   ],
@@ -299,7 +299,7 @@ export const VERSION_CONTROL_READERS: Readonly<Record<string, UseReader>> = {
   "git update-ref": updatedRefs,
   "git symbolic-ref": symbolicRef,
   "git replace": (use) =>
-    use.operands.length === 0 || given(use, "-l", "--list") ? [] : [change("local", use)],
+    use.operands.length === 0 || hasOption(use, "-l", "--list") ? [] : [change("local", use)],
   "lfs attributes": lfsAttributes,
   "writes hooks": installedHooks,
   "gh api": forgeRequest,

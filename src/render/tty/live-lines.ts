@@ -19,7 +19,7 @@ interface ProgressOptions {
   readonly what: string;
   readonly quiet: boolean;
   /** The caller reports the end in its own words. */
-  readonly endIsTold?: boolean;
+  readonly endIsReported?: boolean;
   readonly clock?: Clock;
 }
 
@@ -91,7 +91,7 @@ export class ProgressLine {
   end(): void {
     this.#cancelStartLine?.();
     this.#live.stop();
-    if (!this.#startIsWritten || this.#ended || this.#options.endIsTold === true) return;
+    if (!this.#startIsWritten || this.#ended || this.#options.endIsReported === true) return;
     this.#ended = true;
     const { done, total } = this.#at;
     const far = done === undefined || total === undefined ? "" : ` (${this.#counted(done, total)})`;
@@ -272,7 +272,7 @@ export class LiveStatus {
     const other = alarming ? undefined : right.find((each) => each.length + 2 <= width * MOST_RIGHT);
     const room = other === undefined ? width : width - other.length - 2;
     const whole = beside.reduce(
-      (told, each) => (told.length + each.length <= room ? told + each : told),
+      (line, each) => (line.length + each.length <= room ? line + each : line),
       text,
     );
     const left = fitted(whole, room);

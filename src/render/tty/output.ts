@@ -341,18 +341,18 @@ export function becomePlain(): void {
  */
 function screenFilter(): (bytes: Uint8Array) => string {
   const decoder = new TextDecoder();
-  let held = "";
+  let pending = "";
   let inString = false;
   return (bytes) => {
-    let text = held + decoder.decode(bytes, { stream: true });
-    held = "";
+    let text = pending + decoder.decode(bytes, { stream: true });
+    pending = "";
     let out = "";
     while (text !== "") {
       const next = inString ? END.exec(text) : START.exec(text);
       if (next === null) {
         const cut = text.endsWith("\u001B") ? text.length - 1 : text.length;
         if (!inString) out += text.slice(0, cut);
-        held = text.slice(cut);
+        pending = text.slice(cut);
         break;
       }
       if (!inString) out += text.slice(0, next.index);

@@ -117,7 +117,7 @@ export class Activities {
     this.#paces.set(key, pace);
     switch (event.type) {
       case "turn.started":
-        return pace.asked(event.tokens, now);
+        return pace.requestSent(event.tokens, now);
       case "text":
       case "thinking":
         return pace.heard(event.text, now);
@@ -220,7 +220,7 @@ class ModelPace {
   #readRate: number | null = null;
 
   /** A request with this estimated number of tokens is sent; undefined if unknown. */
-  asked(tokens: number | undefined, now: number): void {
+  requestSent(tokens: number | undefined, now: number): void {
     this.#toRead = tokens === undefined ? null : this.#newOf(tokens);
     this.again(now);
   }

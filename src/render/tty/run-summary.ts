@@ -1,6 +1,6 @@
 /** The end of a run in lines, and of each candidate when several are tried. */
 import { isPlainEnding } from "../../core/errors.ts";
-import type { AgentEvent, CandidateTold, Denial, RunStatus } from "../../core/events.ts";
+import type { AgentEvent, CandidateReport, Denial, RunStatus } from "../../core/events.ts";
 import { countsOf, UNSEEN } from "../../core/ports.ts";
 import { installedWords } from "../../core/run-record.ts";
 import { visibleLine, visibleWhole } from "../../core/visible.ts";
@@ -37,8 +37,8 @@ export function runSummary(event: Finished, about: SummaryContext, stream: Outpu
   const { ms, quiet, changes } = about;
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
-  const { said, next } = splitNext(event.reason);
-  const status = statusRows({ ...event, reason: said }, width, stream);
+  const { statement, next } = splitNext(event.reason);
+  const status = statusRows({ ...event, reason: statement }, width, stream);
   const looks = handoffRows(event, { width, quiet, stream });
   const moved = movedRows(event);
   const tried = changes === "kept" ? candidateRows(event.attempts ?? [], width) : [];
@@ -169,8 +169,8 @@ export function commitRows(
 ): readonly string[] {
   const more = commits_total - Math.min(commits.length, MAX_PATHS);
   return [
-    ...commits.slice(0, MAX_PATHS).map(({ hash, subject, files, protected: held }) => {
-      const holds = held.length === 0 ? "" : `, ${held.length} that the host obeys`;
+    ...commits.slice(0, MAX_PATHS).map(({ hash, subject, files, protected: obeyed }) => {
+      const holds = obeyed.length === 0 ? "" : `, ${obeyed.length} that the host obeys`;
       const line = `${hash.slice(0, 12)} ${counted(files, "file")}${holds}: ${subject}`;
       return fitted(visibleLine(line.toWellFormed()), width);
     }),
@@ -196,13 +196,13 @@ function refusedRows({ tool, target, decision, rule, reason }: Denial, width: nu
 function costRows({ turns, tool_calls, usage }: Finished, ms: number): readonly string[] {
   const { prompt_tokens, completion_tokens, cached_tokens, cost } = usage;
   const cached = cached_tokens === null ? "" : ` (${countWords(cached_tokens)} cached)`;
-  const told =
+  const tokens =
     prompt_tokens === null && completion_tokens === null
       ? "tokens unknown"
       : `${countWords(prompt_tokens)} tokens in${cached}, ${countWords(completion_tokens)} out`;
   return [
     `${counted(turns, "turn")}, ${counted(tool_calls, "tool call")}, ${formatDuration(ms)}`,
-    `${told}, cost ${costWords(cost, null)}`,
+    `${tokens}, cost ${costWords(cost, null)}`,
   ];
 }
 
@@ -218,11 +218,11 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
 };
 
 /** Splits a reason into its statement and the next step; the latter is empty if there is none. */
-export function splitNext(reason: string): { readonly said: string; readonly next: string } {
+export function splitNext(reason: string): { readonly statement: string; readonly next: string } {
   const at = reason.lastIndexOf(NEXT);
   return at < 0
-    ? { said: reason, next: "" }
-    : { said: reason.slice(0, at), next: visibleLine(reason.slice(at + NEXT.length)) };
+    ? { statement: reason, next: "" }
+    : { statement: reason.slice(0, at), next: visibleLine(reason.slice(at + NEXT.length)) };
 }
 
 const NEXT = "; next: ";
@@ -377,7 +377,7 @@ function outcomeOf({ status, exit_code, reason, verified }: CandidateEnd, green:
 const MAX_REASON_LINES = 12;
 
 /** Shown if no candidate was applied: each one with its session, its outcome, and the last lines of the reason. */
-export function candidateRows(candidates: readonly CandidateTold[], width: number): readonly string[] {
+export function candidateRows(candidates: readonly CandidateReport[], width: number): readonly string[] {
   return candidates.flatMap(({ session, status, exit_code, reason, verified }, at) => {
     const check = verified === null ? "" : `, ${verified.command}: exit ${verified.exit_code}`;
     const head = fitted(`${at + 1}  ${session}  ${status} (exit ${exit_code}${check})`, width);

@@ -106,8 +106,8 @@ export class Canvas {
 }
 
 /** Discards what a lost frame still writes. */
-function discardWrite(...given: readonly unknown[]): boolean {
-  const done = given.find((each) => typeof each === "function") as (() => void) | undefined;
+function discardWrite(...args: readonly unknown[]): boolean {
+  const done = args.find((each) => typeof each === "function") as (() => void) | undefined;
   if (done !== undefined) setImmediate(done);
   return true;
 }

@@ -36,15 +36,15 @@ export class MarkdownRows {
   end(): readonly SpanRow[] {
     const rows = this.#take(this.#plain.end());
     const last = this.#line === "" ? [] : this.#read(this.#line, true);
-    const held = withoutTable(this.#state, this.#width);
+    const tableRows = withoutTable(this.#state, this.#width);
     this.#line = "";
     this.#state = START;
-    return [...rows, ...last, ...held];
+    return [...rows, ...last, ...tableRows];
   }
 
   /** The rows of what is not complete yet. */
   open(): readonly SpanRow[] {
-    this.#looked += this.#line.length + heldLength(this.#state);
+    this.#looked += this.#line.length + tableLength(this.#state);
     const { rows, state } =
       this.#line === ""
         ? { rows: [], state: this.#state }
@@ -118,7 +118,7 @@ interface State {
   /** The block of code to which the next line belongs. */
   readonly fence: Fence | undefined;
   /** Lines that may form a table: head, rule, other rows. */
-  readonly held: readonly string[];
+  readonly tableLines: readonly string[];
   /** A table whose column widths are fixed. */
   readonly table: Table | undefined;
   /** The middle of a long line. */
@@ -127,9 +127,9 @@ interface State {
   readonly afterBlank: boolean;
 }
 
-const START: State = { fence: undefined, held: [], table: undefined, inLine: false, afterBlank: true };
+const START: State = { fence: undefined, tableLines: [], table: undefined, inLine: false, afterBlank: true };
 
-const heldLength = ({ held }: State): number => held.reduce((sum, line) => sum + line.length, 0);
+const tableLength = ({ tableLines }: State): number => tableLines.reduce((sum, line) => sum + line.length, 0);
 
 interface ReadLine {
   readonly rows: readonly SpanRow[];
@@ -159,7 +159,7 @@ function readLine(state: State, line: string, width: number, how: LinePart): Rea
   }
   if (line.includes("|")) {
     const { rows } = withHeldRows(state, width, { rows: [], state: START }, false);
-    return { rows, state: { ...START, held: [line], afterBlank: false } };
+    return { rows, state: { ...START, tableLines: [line], afterBlank: false } };
   }
   return withHeldRows(state, width, textRead(line, width, how), false);
 }
@@ -170,25 +170,25 @@ function withHeldRows(state: State, width: number, read: ReadLine, inLine: boole
 }
 
 function inTable(state: State, line: string, width: number): ReadLine | undefined {
-  const [head, rule] = state.held;
+  const [head, rule] = state.tableLines;
   if (state.table !== undefined)
     return line.includes("|") ? { rows: tableRow(state.table, line), state } : undefined;
   if (head === undefined) return undefined;
   const fits = rule === undefined ? isTableRule(line, head) : line.includes("|");
   if (!fits) return undefined;
-  const held = [...state.held, line];
-  if (held.length < MAX_TABLE) return { rows: [], state: { ...state, held } };
-  const table = tableOf(held[0] ?? "", held[1] ?? "", held.slice(2), width);
-  return { rows: withoutTable({ ...state, held }, width), state: { ...state, held: [], table } };
+  const tableLines = [...state.tableLines, line];
+  if (tableLines.length < MAX_TABLE) return { rows: [], state: { ...state, tableLines } };
+  const table = tableOf(tableLines[0] ?? "", tableLines[1] ?? "", tableLines.slice(2), width);
+  return { rows: withoutTable({ ...state, tableLines }, width), state: { ...state, tableLines: [], table } };
 }
 
 /** The rows of the held lines: a table, or ordinary text. */
-function withoutTable({ held }: State, width: number): readonly SpanRow[] {
-  const [head, rule, ...lines] = held;
+function withoutTable({ tableLines }: State, width: number): readonly SpanRow[] {
+  const [head, rule, ...lines] = tableLines;
   if (head === undefined) return [];
   const table = rule === undefined ? undefined : tableOf(head, rule, lines, width);
   if (table === undefined)
-    return held.flatMap((line) => textRead(line, width, { open: false, ends: true }).rows);
+    return tableLines.flatMap((line) => textRead(line, width, { open: false, ends: true }).rows);
   return [
     ...tableRow(table, head, "bold"),
     tableRule(table),

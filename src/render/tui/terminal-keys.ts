@@ -27,14 +27,14 @@ const STRING = /^\u001B[\]P_^X][^\u0007\u001B]{0,4096}(?:\u0007|\u001B\\)/;
 const TEXT = /^[^\u0000-\u001F\u007F]+/;
 
 export class TerminalKeys {
-  #held = "";
+  #pending = "";
   /** Parts of the current paste; undefined outside a paste. */
   #paste: string[] | undefined;
 
   push(chunk: string): readonly Key[] {
     const keys: Key[] = [];
-    let text = this.#held + chunk;
-    this.#held = "";
+    let text = this.#pending + chunk;
+    this.#pending = "";
     while (text !== "") {
       if (this.#paste !== undefined) {
         text = this.#pasted(text, this.#paste, keys);
@@ -42,7 +42,7 @@ export class TerminalKeys {
       }
       const { key, length } = firstKey(text);
       if (length === 0) {
-        this.#held = text;
+        this.#pending = text;
         break;
       }
       if (key === "paste") this.#paste = [];
@@ -54,16 +54,16 @@ export class TerminalKeys {
 
   /** Whether an escape waits for what may follow; call `flush` if nothing follows soon. */
   get waits(): boolean {
-    return this.#held !== "" && this.#paste === undefined;
+    return this.#pending !== "" && this.#paste === undefined;
   }
 
   /** An escape that nothing follows is the Escape key. */
   flush(): readonly Key[] {
     if (!this.waits) return [];
-    const held = this.#held;
-    this.#held = "";
-    if (held === ESCAPE) return [{ kind: "key", name: "escape" }];
-    return held.length === 2 ? [{ kind: "key", name: `alt+${held.slice(1)}` }] : [];
+    const pending = this.#pending;
+    this.#pending = "";
+    if (pending === ESCAPE) return [{ kind: "key", name: "escape" }];
+    return pending.length === 2 ? [{ kind: "key", name: `alt+${pending.slice(1)}` }] : [];
   }
 
   /** Returns the text after the paste; a possible beginning of the end mark is examined again. */
@@ -72,7 +72,7 @@ export class TerminalKeys {
     if (end === -1) {
       const open = openEnd(text);
       parts.push(text.slice(0, text.length - open));
-      this.#held = text.slice(text.length - open);
+      this.#pending = text.slice(text.length - open);
       return "";
     }
     parts.push(text.slice(0, end));
@@ -190,11 +190,11 @@ function csiKey(parameters: string, final: string): Key | undefined {
   const [first = "", second = "", third = ""] = parameters.split(";");
   const [modifier = "1", event = "1"] = second.split(":");
   if (event === "3") return undefined;
-  const held = modifiersOf(Number(modifier || 1));
-  if (final === "u") return keyOfCode(Number(first.split(":")[0]), held);
-  if (final === "~" && first === "27") return keyOfCode(Number(third), held);
+  const modifiers = modifiersOf(Number(modifier || 1));
+  if (final === "u") return keyOfCode(Number(first.split(":")[0]), modifiers);
+  if (final === "~" && first === "27") return keyOfCode(Number(third), modifiers);
   const name = final === "~" ? NUMBERED[first] : FINAL[final];
-  return keyNamed(name === undefined ? undefined : withModifiers(name, held));
+  return keyNamed(name === undefined ? undefined : withModifiers(name, modifiers));
 }
 
 interface Modifiers {
@@ -210,14 +210,14 @@ function modifiersOf(encoded: number): Modifiers {
 }
 
 /** The key of a code point. A character with Shift alone is typed text. */
-function keyOfCode(code: number, held: Modifiers): Key | undefined {
+function keyOfCode(code: number, modifiers: Modifiers): Key | undefined {
   const known = CODED[code];
-  if (known !== undefined) return keyNamed(withModifiers(known, held));
+  if (known !== undefined) return keyNamed(withModifiers(known, modifiers));
   if (!(code > 0x20 && code < 0xd800)) return undefined;
   const character = String.fromCodePoint(code);
-  if (held.ctrl === true || held.alt === true)
-    return keyNamed(withModifiers(character.toLowerCase(), { ...held, shift: false }));
-  return { kind: "text", text: held.shift === true ? character.toUpperCase() : character };
+  if (modifiers.ctrl === true || modifiers.alt === true)
+    return keyNamed(withModifiers(character.toLowerCase(), { ...modifiers, shift: false }));
+  return { kind: "text", text: modifiers.shift === true ? character.toUpperCase() : character };
 }
 
 const withModifiers = (name: string, { ctrl = false, alt = false, shift = false }: Modifiers): string =>

@@ -81,7 +81,7 @@ export class EmbeddedStore implements SearchStore {
     return this.#describingFailures(signal, () => this.#database.flush());
   }
 
-  held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  fileHashes(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     return this.#describingFailures(signal, () => {
       const rows = this.#database.all("SELECT path, hash FROM files ORDER BY path");
       return new Map(rows.map(({ path, hash }) => [String(path), String(hash)]));

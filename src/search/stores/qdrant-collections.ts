@@ -182,19 +182,19 @@ export class Collections {
 }
 
 /** The answer, or `without` if the collection does not exist. */
-export const orWithout = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
-  unlessIn(["no-collection"], asked, without);
+export const orWithout = <T, U>(request: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection"], request, without);
 
 /**
  * Also returns `without` for a collection that is just being made: a strict server refuses to filter by a field without
  * an index.
  */
-export const orBegun = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
-  unlessIn(["no-collection", "no-index"], asked, without);
+export const orBegun = <T, U>(request: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection", "no-index"], request, without);
 
-async function unlessIn<T, U>(troubles: readonly Trouble[], asked: Promise<T>, without: U): Promise<T | U> {
+async function unlessIn<T, U>(troubles: readonly Trouble[], request: Promise<T>, without: U): Promise<T | U> {
   try {
-    return await asked;
+    return await request;
   } catch (thrown) {
     if (thrown instanceof QdrantFailure && troubles.includes(thrown.trouble)) return without;
     throw thrown;

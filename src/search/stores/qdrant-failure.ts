@@ -1,6 +1,6 @@
 import { formatDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { askedToWait } from "../../core/server-wait.ts";
+import { parseRetryAfter } from "../../core/server-wait.ts";
 import { visibleLine } from "../../core/visible.ts";
 
 /**
@@ -20,9 +20,9 @@ export function failureOf(thrown: unknown, context: QdrantRequest): HarnessError
     });
   }
   if (thrown instanceof SyntaxError) return garbled("the answer is not JSON", context, thrown);
-  const said = visibleLine(reasonOf(thrown));
+  const message = visibleLine(reasonOf(thrown));
   // `fetch` reports this for a connection that ends too early.
-  const reason = said === "terminated" ? "the connection was lost in the middle of its answer" : said;
+  const reason = message === "terminated" ? "the connection was lost in the middle of its answer" : message;
   if (/redirect/i.test(reason)) return garbled("it redirects", context, thrown);
   if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
     return garbled(reason, context, thrown);
@@ -63,26 +63,26 @@ function waitIn(thrown: unknown): number | null {
   const headers =
     typeof thrown === "object" && thrown !== null && "headers" in thrown ? thrown.headers : null;
   return headers instanceof Headers
-    ? askedToWait(headers.get("retry-after"), Date.now(), headers.get("date"))
+    ? parseRetryAfter(headers.get("retry-after"), Date.now(), headers.get("date"))
     : null;
 }
 
 /** Qdrant's own message, or the body that something else has sent. */
-function messageIn(thrown: unknown): { readonly said: string; readonly byQdrant: boolean } {
+function messageIn(thrown: unknown): { readonly detail: string; readonly byQdrant: boolean } {
   const data: unknown = typeof thrown === "object" && thrown !== null && "data" in thrown ? thrown.data : "";
-  if (typeof data === "string") return { said: visibleLine(data.trim()), byQdrant: false };
+  if (typeof data === "string") return { detail: visibleLine(data.trim()), byQdrant: false };
   const status: unknown = typeof data === "object" && data !== null && "status" in data ? data.status : null;
   const error: unknown =
     typeof status === "object" && status !== null && "error" in status ? status.error : null;
   return typeof error === "string"
-    ? { said: visibleLine(error), byQdrant: true }
-    : { said: "", byQdrant: false };
+    ? { detail: visibleLine(error), byQdrant: true }
+    : { detail: "", byQdrant: false };
 }
 
 /** An error response. */
 interface Refusal {
   readonly status: number;
-  readonly said: string;
+  readonly detail: string;
   /** Whether the error has Qdrant's form; otherwise a proxy may have sent it. */
   readonly byQdrant: boolean;
   readonly retryAfterMs: number | null;
@@ -114,25 +114,25 @@ const LOG = "Check Qdrant's log, then try again.";
 const RULES: readonly Rule[] = [
   {
     trouble: "full",
-    when: ({ status, said }) => status === 507 || FULL.test(said),
+    when: ({ status, detail }) => status === 507 || FULL.test(detail),
     message: (url, what) => `Qdrant at ${url} has no space left to ${what}`,
     remedy: "Free space where it stores its data, then: harness index",
   },
   {
     trouble: "too-large",
-    when: ({ status, said }) => status === 413 || (status < 500 && TOO_LARGE.test(said)),
+    when: ({ status, detail }) => status === 413 || (status < 500 && TOO_LARGE.test(detail)),
     message: (url, what) => `the request to ${what} is larger than Qdrant at ${url} accepts`,
     remedy: "Raise its service.max_request_size_mb and the limit of any proxy in front of it.",
   },
   {
     trouble: "no-index",
-    when: ({ status, said }) => status === 400 && NO_INDEX.test(said),
+    when: ({ status, detail }) => status === 400 && NO_INDEX.test(detail),
     message: (url, what) => `Qdrant at ${url} lost a field index that it needs to ${what}`,
     remedy: "harness index",
   },
   {
     trouble: "limited",
-    when: ({ status, said }) => status === 400 && LIMITED.test(said),
+    when: ({ status, detail }) => status === 400 && LIMITED.test(detail),
     message: (url, what) => `a limit set in Qdrant at ${url} does not allow it to ${what}`,
     remedy: `Raise it in the collection's strict_mode_config or in Qdrant's settings   (or: ${USE_EMBEDDED})`,
   },
@@ -144,7 +144,7 @@ const RULES: readonly Rule[] = [
   },
   {
     trouble: "not-ready",
-    when: ({ status, said }) => status === 429 || status === 503 || NOT_READY.test(said),
+    when: ({ status, detail }) => status === 429 || status === 503 || NOT_READY.test(detail),
     message: (url, what) => `Qdrant at ${url} cannot ${what} now`,
     remedy: "Wait a little, and try again.",
   },
@@ -162,39 +162,42 @@ const REFUSED: Omit<Rule, "when"> = {
 };
 
 function refusalOf(refusal: Refusal, context: QdrantRequest): QdrantFailure {
-  const { status, said } = refusal;
+  const { status, detail } = refusal;
   if (status === 401 || status === 403) return forbidden(refusal, context);
   const rule = RULES.find(({ when }) => when(refusal));
   if (rule === undefined && (status === 404 || status === 409)) return byName(refusal, context);
   const { trouble, message, remedy } = rule ?? REFUSED;
-  const text = said === "" ? `HTTP ${status}` : `HTTP ${status}, ${said}`;
+  const text = detail === "" ? `HTTP ${status}` : `HTTP ${status}, ${detail}`;
   return new QdrantFailure(trouble, `${message(context.url, context.what)} (${text})`, remedy, {
     retryAfterMs: refusal.retryAfterMs,
   });
 }
 
-function byName({ status, said }: Refusal, context: QdrantRequest): QdrantFailure {
+function byName({ status, detail }: Refusal, context: QdrantRequest): QdrantFailure {
   const again = "harness index";
-  if (status === 409 || /already exists/i.test(said)) return new QdrantFailure("exists", said, again);
-  if (/collection .*(?:doesn't exist|not found)|not found: collection/i.test(said))
-    return new QdrantFailure("no-collection", `Qdrant at ${context.url} lost a collection: ${said}`, again);
-  if (/no point with id/i.test(said))
-    return new QdrantFailure("no-point", `Qdrant at ${context.url} lost a chunk: ${said}`, again);
+  if (status === 409 || /already exists/i.test(detail)) return new QdrantFailure("exists", detail, again);
+  if (/collection .*(?:doesn't exist|not found)|not found: collection/i.test(detail))
+    return new QdrantFailure("no-collection", `Qdrant at ${context.url} lost a collection: ${detail}`, again);
+  if (/no point with id/i.test(detail))
+    return new QdrantFailure("no-point", `Qdrant at ${context.url} lost a chunk: ${detail}`, again);
   return garbled(`it answers HTTP ${status}`, context);
 }
 
 /** A wrong key is refused in plain text; a key without enough rights, in Qdrant's own format. */
-function forbidden({ status, said, byQdrant }: Refusal, { url, hasKey, what }: QdrantRequest): QdrantFailure {
-  if (byQdrant && /^storage locked/i.test(said))
+function forbidden(
+  { status, detail, byQdrant }: Refusal,
+  { url, hasKey, what }: QdrantRequest,
+): QdrantFailure {
+  if (byQdrant && /^storage locked/i.test(detail))
     return new QdrantFailure(
       "locked",
-      `Qdrant at ${url} is locked and cannot ${what} (HTTP ${status}, ${said})`,
+      `Qdrant at ${url} is locked and cannot ${what} (HTTP ${status}, ${detail})`,
       `Unlock it, then try again   (or: ${USE_EMBEDDED})`,
     );
   if (byQdrant && status === 403 && hasKey)
     return new QdrantFailure(
       "rights",
-      `the key in QDRANT_API_KEY does not allow Qdrant at ${url} to ${what} (HTTP ${status}, ${said})`,
+      `the key in QDRANT_API_KEY does not allow Qdrant at ${url} to ${what} (HTTP ${status}, ${detail})`,
       `export QDRANT_API_KEY=KEY   (one that may read and write; or: ${USE_EMBEDDED})`,
     );
   const why = hasKey ? "rejects the key" : "requires a key, and QDRANT_API_KEY is not set";

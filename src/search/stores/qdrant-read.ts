@@ -38,13 +38,13 @@ interface Page<T> {
 /** Points in the order of their ids, page after page; none if the collection does not exist. */
 export async function scrollAll<T>(
   context: QdrantContext,
-  asked: Scroll<T>,
+  scroll: Scroll<T>,
   signal: AbortSignal,
 ): Promise<readonly T[]> {
   const found: T[] = [];
   let offset: string | number | null = null;
-  while (found.length < asked.limit) {
-    const { points, next_page_offset }: Page<T> = await page(context, asked, {
+  while (found.length < scroll.limit) {
+    const { points, next_page_offset }: Page<T> = await page(context, scroll, {
       offset,
       had: found.length,
       signal,
@@ -64,17 +64,17 @@ interface PagePosition {
 
 function page<T>(
   context: QdrantContext,
-  asked: Scroll<T>,
+  scroll: Scroll<T>,
   { offset, had, signal }: PagePosition,
 ): Promise<Page<T>> {
   const form: z.ZodType<Page<T>> = resultOf(
-    z.object({ points: z.array(asked.form), next_page_offset: z.union([z.string(), z.number()]).nullish() }),
+    z.object({ points: z.array(scroll.form), next_page_offset: z.union([z.string(), z.number()]).nullish() }),
   );
   const body = {
-    collection_name: context.collections.name(asked.kind),
-    filter: asked.filter,
-    limit: Math.min(PAGE, asked.limit - had),
-    with_payload: asked.fields,
+    collection_name: context.collections.name(scroll.kind),
+    filter: scroll.filter,
+    limit: Math.min(PAGE, scroll.limit - had),
+    with_payload: scroll.fields,
     with_vector: false,
     ...(offset === null ? {} : { offset }),
   };
@@ -99,8 +99,8 @@ export async function unembeddedChunks(
   if (context.identity.vectors === null) return found;
   const filter = unembeddedOf(context.identity.index);
   for (const kind of COLLECTION_KINDS) {
-    const asked = { kind, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
-    found.push(...(await scrollAll(context, asked, signal)));
+    const scroll = { kind, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
+    found.push(...(await scrollAll(context, scroll, signal)));
   }
   return found;
 }
@@ -124,9 +124,9 @@ export async function countAll(context: QdrantContext, signal: AbortSignal): Pro
   ];
   const all = COLLECTION_KINDS.flatMap((kind) => wanted.map(([what, filter]) => ({ kind, what, filter })));
   await Promise.all(
-    all.map(async (asked) => {
-      const found = await countIn(context, asked, signal);
-      counts[asked.what] += found;
+    all.map(async (count) => {
+      const found = await countIn(context, count, signal);
+      counts[count.what] += found;
     }),
   );
   return counts;
@@ -167,10 +167,10 @@ export async function factsFor(
   signal: AbortSignal,
 ): Promise<ServerFacts> {
   const vector = query.vector === null ? null : numbersOf(query.vector, context.identity);
-  const asked = { ids: [...new Set(query.ids)], vector, nearest };
+  const wanted = { ids: [...new Set(query.ids)], vector, nearest };
   const [named, cosines] = await Promise.all([
-    Promise.all(COLLECTION_KINDS.map((kind) => chunksById(context, kind, asked, signal))),
-    Promise.all(COLLECTION_KINDS.map((kind) => cosinesIn(context, kind, asked, signal))),
+    Promise.all(COLLECTION_KINDS.map((kind) => chunksById(context, kind, wanted, signal))),
+    Promise.all(COLLECTION_KINDS.map((kind) => cosinesIn(context, kind, wanted, signal))),
   ]);
   const chunks = new Map(named.flat().map(({ id, payload }) => [id, chunkOf(id, payload)]));
   const dense = new Map(cosines.flatMap(({ known }) => known).map(({ id, score }) => [id, score]));

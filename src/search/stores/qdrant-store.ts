@@ -61,10 +61,10 @@ export async function openQdrantStore(
   const collections = new Collections(api, identity, shapeOf(server));
   // Sent in parallel. A wrong version, or a server that is no Qdrant, is reported first: such a server may answer the
   // other requests in any way.
-  const asked = COLLECTION_KINDS.map((kind) => collections.look(kind, signal));
-  for (const each of asked) each.catch(() => undefined);
+  const looks = COLLECTION_KINDS.map((kind) => collections.look(kind, signal));
+  for (const each of looks) each.catch(() => undefined);
   await checkedVersion(api, signal);
-  const found = await Promise.all(asked);
+  const found = await Promise.all(looks);
   if (access === "write")
     for (const [at, kind] of COLLECTION_KINDS.entries())
       await collections.mend(kind, found[at] ?? null, signal);
@@ -78,7 +78,7 @@ function storeOn(context: QdrantContext): ServerStore {
     remove: (paths, signal) => ifNotAborted(signal, () => removeFiles(context, paths, signal)),
     // Each change waits until the server has it in its own journal.
     flush: (signal) => ifNotAborted(signal, () => Promise.resolve()),
-    held: (signal) => ifNotAborted(signal, () => indexedFiles(context, signal)),
+    fileHashes: (signal) => ifNotAborted(signal, () => indexedFiles(context, signal)),
     unembedded: (limit, signal) => ifNotAborted(signal, () => unembeddedChunks(context, limit, signal)),
     embed: (vectors, signal) => ifNotAborted(signal, () => embedChunks(context, vectors, signal)),
     facts: (query, nearest, signal) => ifNotAborted(signal, () => factsFor(context, query, nearest, signal)),
@@ -112,12 +112,12 @@ async function indexedFiles(
   context: QdrantContext,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
-  const held = new Map<string, string>();
+  const hashes = new Map<string, string>();
   const debris: string[] = [];
   for (const kind of COLLECTION_KINDS) {
     if (!(await context.collections.whole(kind, signal))) continue;
     const found = await versionsOn(context, kind, signal);
-    for (const [path, hash] of found.held) held.set(path, hash);
+    for (const [path, hash] of found.fileHashes) hashes.set(path, hash);
     debris.push(...found.others);
   }
   const before = context.now() - ABANDONED_MS;
@@ -125,11 +125,11 @@ async function indexedFiles(
     const versions = debris.slice(at, at + MAX_VERSIONS);
     await removeWhere(context, ofVersions(context.identity.index, versions, before), signal);
   }
-  return held;
+  return hashes;
 }
 
 interface Versions {
-  readonly held: ReadonlyMap<string, string>;
+  readonly fileHashes: ReadonlyMap<string, string>;
   /** Versions with some chunks or a file's point, but not all. */
   readonly others: readonly string[];
 }
@@ -158,7 +158,7 @@ async function versionsOn(
   const versions = new Set(whole.map(({ version }) => version));
   const all = new Set([...counts.keys(), ...files.map(({ version }) => version)]);
   return {
-    held: new Map(whole.map(({ path, file_hash }) => [path, file_hash])),
+    fileHashes: new Map(whole.map(({ path, file_hash }) => [path, file_hash])),
     others: [...all].filter((version) => !versions.has(version)),
   };
 }
@@ -236,8 +236,11 @@ export class HostRanked implements SearchStore {
   }
 
   /** Files that only one side has are removed from it: nothing would look for them there again. */
-  async held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
-    const [there, here] = await Promise.all([this.#server.held(signal), this.#words.held(signal)]);
+  async fileHashes(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const [there, here] = await Promise.all([
+      this.#server.fileHashes(signal),
+      this.#words.fileHashes(signal),
+    ]);
     const strays = [...there.keys()].filter((file) => !here.has(file));
     if (strays.length > 0) await this.#server.remove(strays, signal);
     const lost = [...here.keys()].filter((file) => !there.has(file));

@@ -32,8 +32,8 @@ export class TreeFiles {
    * Call it only after the contents named in the tree are durable. `last` is the tree saved before; it is returned if
    * nothing changed.
    */
-  save(session: string, given: Tree, last?: SavedTree): SavedTree {
-    const tree = packed(given);
+  save(session: string, files: Tree, last?: SavedTree): SavedTree {
+    const tree = packed(files);
     const stored = storedOf(tree, last);
     if (last !== undefined && stored.base !== null && stored.records.size === 0) return last;
     const id = `${session}.${this.#next(session)}`;

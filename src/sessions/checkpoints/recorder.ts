@@ -45,8 +45,8 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   /** Aborts the look that `prepare` began: neither the end of the run nor a cancelled call waits for it. */
   readonly #earlyLook = new AbortController();
 
-  constructor(given: Recording) {
-    this.#recording = given;
+  constructor(recording: Recording) {
+    this.#recording = recording;
   }
 
   prepare(): void {

@@ -181,8 +181,8 @@ function isOnTheWay(op: EntryMove, now: Tree): boolean {
 
 function removeAside(store: CheckpointStore, folder: string, aside: string): void {
   try {
-    using held = new HeldFolder(store.workspace, folder);
-    unlinkSync(held.at(aside));
+    using parent = new HeldFolder(store.workspace, folder);
+    unlinkSync(parent.at(aside));
   } catch {
     // As a rule there is no such file.
   }

@@ -124,7 +124,7 @@ test("running a command that the request names fulfils the request, even if the 
     ["run the tests", after([{ tool: "bash", target: "npm test" }, 0]), undefined],
     ["build the project", after([{ tool: "bash", target: "npm run build" }, 0]), undefined],
   ] as const) {
-    ends.asked = { request, isWeak: true, runs: true };
+    ends.facts = { request, isWeak: true, runs: true };
     assert.equal(ends.demandOn({ ...run, deeds }), demand, request);
   }
 });
@@ -185,7 +185,7 @@ test("a request for information needs a look and no change", () => {
     assert.equal(lackOf("I will look.", asked, after([{ tool: "grep" }]), []), "announces");
   }
   const ends = new EndRules(null);
-  ends.asked = { request: "list all TODOs", isWeak: true, looks: true };
+  ends.facts = { request: "list all TODOs", isWeak: true, looks: true };
   const run = {
     intent: { intent: "change" },
     deeds: new Deeds(),
@@ -353,7 +353,7 @@ test("the answer after a nudge replaces the first one", async () => {
 
 test("a small model asked to run something must call commands until one has run, and its false claim about tests is rejected", async () => {
   const ends = new EndRules(null);
-  ends.asked = { request: "run the tests", isWeak: true, runs: true };
+  ends.facts = { request: "run the tests", isWeak: true, runs: true };
   const lines = [
     looks("a"),
     { text: "The tests passed." },
@@ -376,7 +376,7 @@ test("a small model asked to run something must call commands until one has run,
     [true, true, true, false, false],
   );
   const idle = new EndRules(null);
-  idle.asked = { request: "run the tests", isWeak: true, runs: true };
+  idle.facts = { request: "run the tests", isWeak: true, runs: true };
   const never = fakeAgent({
     lines: [{ text: "Yes." }, { text: "Yes." }],
     tools: [look, bash],
@@ -386,7 +386,7 @@ test("a small model asked to run something must call commands until one has run,
   assert.deepEqual(await runLoop(never, NEVER), { how: "nothing_done", reason: "nothing was done" });
   const looked = [looks("a"), { text: "Yes." }, { text: "Yes." }];
   const only = new EndRules(null);
-  only.asked = { request: "run the tests", isWeak: true, runs: true };
+  only.facts = { request: "run the tests", isWeak: true, runs: true };
   const read = fakeAgent({ lines: looked, tools: [look, bash], over: { ends: only, limits } });
   read.intent.begin("change");
   assert.deepEqual(await runLoop(read, NEVER), { how: "nothing_done", reason: "nothing was run" });
@@ -420,7 +420,7 @@ test("unrun calls are tolerated when a working call comes in between, or when th
 
 test("a small model that only looked is asked once more, a large one is believed", async () => {
   const small = agentFor("change", [looks("a"), { text: "It is fine." }, { text: "It is fine as it is." }]);
-  if (small.ends !== null) small.ends.asked = { request: "mend it", isWeak: true };
+  if (small.ends !== null) small.ends.facts = { request: "mend it", isWeak: true };
   assert.deepEqual(await runLoop(small, NEVER), { how: "answered", text: "It is fine as it is." });
   assert.match(small.asked[2]?.messages.at(-1)?.text ?? "", /You looked, and changed nothing/);
   const large = agentFor("change", [looks("a"), { text: "It is fine." }]);
@@ -463,7 +463,7 @@ test("a weak model's claim that no change is needed is believed only if the requ
   for (const [request, answer, verification, doubted] of table) {
     const rules = new EndRules(verification);
     assert.equal(rules.doubts(answer), false, "a model that is not known to be weak");
-    rules.asked = { request, isWeak: true };
+    rules.facts = { request, isWeak: true };
     assert.equal(rules.doubts(answer), doubted, `${request}: ${answer}`);
   }
 });
@@ -505,7 +505,7 @@ async function tried(
   limits: LimitValues = { turns: 40 },
 ) {
   const ends = new EndRules(verification);
-  ends.asked = { request: "make the greeting upper case", isWeak };
+  ends.facts = { request: "make the greeting upper case", isWeak };
   const agent = fakeAgent({
     lines,
     tools: [edit, bash],
@@ -519,7 +519,7 @@ async function tried(
 test("a weak model must continue while the check after its last change fails, up to a limit", () => {
   const checked = { isRed: true, command: "make test" };
   const rules = new EndRules(checked as Verification);
-  rules.asked = { request: "Fix a.ts", isWeak: true };
+  rules.facts = { request: "Fix a.ts", isWeak: true };
   const run = {
     intent: { intent: "change" },
     deeds: after([{ tool: "edit_file", changes: true }]),
@@ -543,7 +543,7 @@ test("a weak model must continue while the check after its last change fails, up
   assert.equal(rules.demandOn({ ...run, mode: "read-only" }), undefined);
   const more = Array.from({ length: 20 }, () => rules.demandOn(run));
   assert.equal(more.filter((each) => each === "call").length, 6, "it may have its reasons");
-  rules.asked = { request: "Fix a.ts", isWeak: false };
+  rules.facts = { request: "Fix a.ts", isWeak: false };
   assert.equal(new EndRules(checked as Verification).demandOn(run), undefined);
 });
 
@@ -682,7 +682,7 @@ test("a weak model that answers a repair round without a call is told so once pe
   const rules = new EndRules(null);
   rules.repairs(3);
   assert.equal(rules.isIdleRepair(3), false, "not for any model");
-  rules.asked = { request: "", isWeak: true };
+  rules.facts = { request: "", isWeak: true };
   assert.equal(rules.isIdleRepair(3), false, "no repair is open");
   rules.repairs(3);
   assert.deepEqual([rules.isIdleRepair(3), rules.isIdleRepair(3)], [true, false]);
@@ -748,7 +748,7 @@ test("a command of megabytes is scanned for tests in one pass", () => {
 
 const toldAfterARun = (request: string, runs: boolean): string => {
   const ends = new EndRules(null);
-  ends.asked = { request, isWeak: true, runs };
+  ends.facts = { request, isWeak: true, runs };
   const deeds = after([{ tool: "bash", target: "npm test", kind: "failed" }, 1]);
   const run = { intent: { intent: "change" }, deeds, ended: [] } as const;
   const earned = ends.earned("I will look at it.", run, false);

@@ -374,7 +374,7 @@ async function unended(codes: readonly number[], isWeak: boolean, check = OWN) {
     box: () => Promise.resolve(box),
   };
   assert.ok(agent.ends);
-  agent.ends.asked = { request: "mend it", isWeak };
+  agent.ends.facts = { request: "mend it", isWeak };
   const { exit_code, reason, verified } = await run(agent);
   const notices = agent.events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
   return { exit_code, reason, exit: verified?.exit_code ?? null, checks: checks(agent), notices };
@@ -588,7 +588,7 @@ const puts = (old: string, now: string): Line => ({ calls: [["edit_file", { path
 
 const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true } = {}) => {
   const ends = new EndRules(new Verification(MINE, 1000));
-  ends.asked = { request: "mend it", isWeak };
+  ends.facts = { request: "mend it", isWeak };
   ends.candidate = isCandidate ? 1 : undefined;
   const agent = fakeAgent({
     lines,

@@ -5,7 +5,7 @@ import { type ExtensionParts, openExtensions } from "../../../src/app/project/op
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import type { EventBody } from "../../../src/core/events.ts";
-import type { HookGiven } from "../../../src/core/added-programs.ts";
+import type { HookDefinition } from "../../../src/core/added-programs.ts";
 import { NO_HOOKS } from "../../../src/core/tool.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
@@ -38,7 +38,7 @@ async function opened(place: Scratch, settings: Partial<Settings> = {}) {
   return { extensions, hooks: extensions.hooks ?? NO_HOOKS, box, events, asker: { emit, signal } };
 }
 
-const pre = (command: string | string[]): HookGiven => ({ event: "PreToolUse", command });
+const pre = (command: string | string[]): HookDefinition => ({ event: "PreToolUse", command });
 
 test("without configured hooks nothing is loaded", async () => {
   await using place = await scratch({ "work/a.txt": "a" });

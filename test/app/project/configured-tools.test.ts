@@ -3,14 +3,14 @@ import test from "node:test";
 import { openExtensions } from "../../../src/app/project/open-extensions.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
-import type { CustomToolGiven } from "../../../src/core/added-programs.ts";
+import type { CustomToolDefinition } from "../../../src/core/added-programs.ts";
 import { BUILT_IN, toolsFor } from "../../../src/tools/index.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { fakeToolContext } from "../../fakes/tool-context.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { trustAll } from "../../fixtures/trust-all.ts";
 
-const lookup: CustomToolGiven = { description: "looks up", command: "lookup" };
+const lookup: CustomToolDefinition = { description: "looks up", command: "lookup" };
 
 async function opened(place: Scratch, tools: Settings["tools"]) {
   const warned: string[] = [];

@@ -49,9 +49,9 @@ async function household(files: Readonly<Record<string, string>>) {
     },
     trust: async () => {
       const seen = await readTrust(host, workspace);
-      await trustByHash(host, seen, seen.told.hash);
+      await trustByHash(host, seen, seen.shown.hash);
     },
-    told: async () => (await readTrust(host, workspace)).told,
+    told: async () => (await readTrust(host, workspace)).shown,
     words: () => skillsAndCommands(host, workspace),
     expand: async (prompt: string) => {
       const notes: string[] = [];
@@ -262,7 +262,7 @@ test("the home folder is not a project: its contents are the user's own", async 
   await using here = await household({});
   await here.place.write("home/.claude/skills/a/SKILL.md", skill("a"));
   await rename(here.at("w"), here.at("home/w"));
-  const { items } = (await readTrust(here.host, here.at("home"))).told;
+  const { items } = (await readTrust(here.host, here.at("home"))).shown;
   assert.deepEqual(items, []);
 });
 

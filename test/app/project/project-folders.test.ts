@@ -19,10 +19,10 @@ async function project(files: Readonly<Record<string, string>> = FILES) {
   return {
     place,
     see,
-    standings: async () => (await see()).told.items.map(({ kind, standing }) => `${kind} ${standing}`),
+    standings: async () => (await see()).shown.items.map(({ kind, standing }) => `${kind} ${standing}`),
     trust: async () => {
       const seen = await see();
-      await trustByHash(host, seen, seen.told.hash);
+      await trustByHash(host, seen, seen.shown.hash);
     },
     skills: () => trustedFile(host, place.at("w"), "skills"),
     [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
@@ -31,8 +31,8 @@ async function project(files: Readonly<Record<string, string>> = FILES) {
 
 test("folders of skills and commands are shown with their whole content", async () => {
   await using here = await project();
-  const { told } = await here.see();
-  const does = new Set(told.items.flatMap(({ does: each }) => each.map(({ text }) => text)));
+  const { shown } = await here.see();
+  const does = new Set(shown.items.flatMap(({ does: each }) => each.map(({ text }) => text)));
   for (const text of [
     "offers the model the skill tidy: Tidies up.",
     ".harness/skills/tidy/SKILL.md: Remove what is old.",
@@ -42,7 +42,7 @@ test("folders of skills and commands are shown with their whole content", async 
   ])
     assert.ok(does.has(text), text);
   assert.deepEqual(
-    told.items.map(({ waits, told: alone }) => [waits, alone]),
+    shown.items.map(({ waits, told: alone }) => [waits, alone]),
     [
       [true, false],
       [true, false],
@@ -66,7 +66,7 @@ test("a file that is changed, added, renamed or removed requires trust again", a
     await change(here.place.at);
     assert.deepEqual(await here.standings(), ["skills changed", "commands trusted"]);
     assert.equal((await here.skills()).state, "untrusted");
-    const [skills] = (await here.see()).told.items;
+    const [skills] = (await here.see()).shown.items;
     assert.ok((skills?.diff.length ?? 0) > 0 || skills?.files.includes(".harness/skills/tidy/new"));
   }
 });
@@ -116,7 +116,7 @@ test("links, pipes, oversized and binary files are never accepted, and an empty 
   for (const [what, make, why] of odd) {
     await using here = await project();
     await make(here.place.at);
-    const [skills, commands] = (await here.see()).told.items;
+    const [skills, commands] = (await here.see()).shown.items;
     assert.match(`${skills?.files.join()} ${skills?.problem}`, why, what);
     assert.equal(commands?.problem, null, "the twin");
   }
@@ -133,7 +133,9 @@ test("a binary file of a skill is trusted by its hash, shown by its hash, and re
   const picture = here.place.at("w/.harness/skills/tidy/logo.png");
   await writeFile(picture, PICTURE);
   const shown = async () =>
-    (await here.see()).told.items.flatMap(({ does }) => does.map(({ text, loosens }) => ({ text, loosens })));
+    (await here.see()).shown.items.flatMap(({ does }) =>
+      does.map(({ text, loosens }) => ({ text, loosens })),
+    );
   const text = `.harness/skills/tidy/logo.png: binary, 10 bytes, sha256 ${hashOf(PICTURE)}; not shown`;
   assert.deepEqual(
     (await shown()).filter((each) => each.text.includes("logo.png")),
@@ -144,7 +146,7 @@ test("a binary file of a skill is trusted by its hash, shown by its hash, and re
   const other = Buffer.from([...PICTURE.subarray(0, 9), 0xfe]);
   await writeFile(picture, other);
   assert.deepEqual(await here.standings(), ["skills changed", "commands trusted"]);
-  const [skills] = (await here.see()).told.items;
+  const [skills] = (await here.see()).shown.items;
   assert.deepEqual(skills?.diff.slice(-2), [
     `-binary, 10 bytes, sha256 ${hashOf(PICTURE)}; not shown`,
     `+binary, 10 bytes, sha256 ${hashOf(other)}; not shown`,
@@ -156,10 +158,10 @@ test("a binary file of a skill is trusted by its hash, shown by its hash, and re
 test("a binary command and a binary SKILL.md are not usable", async () => {
   await using here = await project();
   await writeFile(here.place.at("w/.harness/commands/ship.md"), PICTURE);
-  const [, commands] = (await here.see()).told.items;
+  const [, commands] = (await here.see()).shown.items;
   assert.match(commands?.problem ?? "", /not UTF-8/);
   await writeFile(here.place.at("w/.harness/skills/tidy/SKILL.md"), PICTURE);
-  const [skills] = (await here.see()).told.items;
+  const [skills] = (await here.see()).shown.items;
   assert.match(skills?.does[0]?.text ?? "", /tidy is not a usable skill: it is not text/);
 });
 
@@ -170,10 +172,11 @@ test("names that look like other names are pointed out", async () => {
     "w/.harness/\u0441onfig.json": "{}",
     "w/.Harness/config.json": "{}",
   });
-  const { told } = await here.see();
-  const text = [...told.look_alikes, ...told.items.flatMap(({ does }) => does.map((each) => each.text))].join(
-    "\n",
-  );
+  const { shown } = await here.see();
+  const text = [
+    ...shown.look_alikes,
+    ...shown.items.flatMap(({ does }) => does.map((each) => each.text)),
+  ].join("\n");
   assert.match(
     text,
     /sh\u0456p\.md is not what its name suggests: it looks like "[^"]*ship\.md", with U\+0456/,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { unattended } from "../../../src/agent/approvers.ts";
 import {
-  modelAsked,
+  requestedModel,
   smallBy,
   testsNote,
   verificationFor,
@@ -114,7 +114,7 @@ test("for a request to run something the project's tests are not a check, and a 
 });
 
 const askedOf = (chat_model: string, parameters?: number) =>
-  modelAsked({
+  requestedModel({
     settings: {
       check: null,
       mode: "workspace-write",

@@ -149,9 +149,9 @@ describe("in a chat", () => {
     const { notice, take, pass, told } = chat();
     take("run.started");
     pass(31_000);
-    assert.equal(await notice.asked(() => Promise.resolve((pass(60_000), "yes"))), "yes");
+    assert.equal(await notice.askWithNotice(() => Promise.resolve((pass(60_000), "yes"))), "yes");
     assert.deepEqual(told, ["bell", "waits for your approval (mend it)"]);
-    await notice.asked(() => Promise.resolve("no"));
+    await notice.askWithNotice(() => Promise.resolve("no"));
     pass(29_000);
     take("run.finished", { status: "done" });
     assert.equal(told.length, 2, "the answer was the person's last word");
@@ -159,6 +159,6 @@ describe("in a chat", () => {
 
   test("nothing is announced when nobody watches", async () => {
     const notice = new ChatNotice(undefined);
-    assert.equal(await notice.asked(() => Promise.resolve("yes")), "yes");
+    assert.equal(await notice.askWithNotice(() => Promise.resolve("yes")), "yes");
   });
 });

@@ -46,7 +46,7 @@ test("a parked and resumed run is one request, with the answer to its call", () 
   ];
   const [first, second, ...others] = recordedRequests(events);
   assert.deepEqual(others, []);
-  assert.deepEqual(first?.said, [{ tool: "bash", args, runs: false, told: "not there" }]);
+  assert.deepEqual(first?.answers, [{ tool: "bash", args, runs: false, told: "not there" }]);
   assert.deepEqual(
     [first.replies.map(({ text }) => text), first.calls.length, first.end],
     [["I fetch.", "Then not."], 1, { status: "refused", exit_code: 4 }],

@@ -70,7 +70,7 @@ test("an attempt that could not run, did not report or has a broken twin shows n
     "not shown",
     "what is allowed fails: allowed (EPERM)",
   ]);
-  assert.deepEqual(judged({ tried: tried([]) }, { attempts: {}, asks: { run: "", told: () => [] } }), [
+  assert.deepEqual(judged({ tried: tried([]) }, { attempts: {}, asks: { run: "", interpret: () => [] } }), [
     "not shown",
     "nothing was tried",
   ]);

@@ -88,7 +88,7 @@ test("without the protections every attack goes through", { skip }, async () => 
     const text =
       (attack.id === "others.seen" ? seen : said).split(`== ${attack.id}\n`)[1]?.split("\n== ")[0] ?? "";
     const answers =
-      attack.asks?.told({ text, kept: text.length, total: text.length }, { env: LEAKED }) ??
+      attack.asks?.interpret({ text, kept: text.length, total: text.length }, { env: LEAKED }) ??
       readAnswers(text);
     const { state } = judgeAttack(attack, {
       tried: { ...nothing, answers },

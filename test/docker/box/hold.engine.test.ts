@@ -62,7 +62,7 @@ test(
     await frozen(box.container);
     await sleep(500);
     await box.container.unpause();
-    const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { held: { key, next, asks } });
+    const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { paused: { key, next, asks } });
     const goes = two.follow(running.call, hear);
     await statIn(two, "/tmp");
     await sleep(500);
@@ -100,7 +100,7 @@ test(
     await sleep(1000);
     await frozen(box.container);
     await box.container.unpause();
-    const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { held: { key, next, asks } });
+    const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { paused: { key, next, asks } });
     const { seen = [] } = await two.follow(running.call, { onOutput: () => undefined }).ended;
     const { by, touched, acts } = readSeen(seen, canaries);
     assert.deepEqual([by, touched?.canary, touched?.path], ["calls", "a key", "/home/box/key"]);

@@ -82,7 +82,7 @@ test("npm is asked for its registries, those of scopes, and where their files ar
     assert.deepEqual(grant.methods, ["GET", "HEAD", "OPTIONS"]);
     assert.deepEqual([grant.private, grant.origin], [true, "npm"]);
   }
-  assert.equal(answer.asked, "host");
+  assert.equal(answer.source, "host");
   const registry = "https://npm.example.org/team/";
   assert.deepEqual(answer.variables, {
     npm_config_registry: registry,
@@ -351,7 +351,7 @@ test("if the host lacks a tool the box's is asked, or else the remedy is to name
   };
   const env = { PATH: place.at("bin"), HOME: place.at("home") };
   const answer = await ask(place, "npm", { env, askBox });
-  assert.deepEqual([hostsOf(answer), answer.asked], [["box.example.org:443"], "box"]);
+  assert.deepEqual([hostsOf(answer), answer.source], [["box.example.org:443"], "box"]);
   assert.deepEqual(asked, ["npm config ls -l --json", "yarn config get npmRegistryServer"]);
   for (const preset of ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const) {
     await assert.rejects(ask(place, preset, { env }), {

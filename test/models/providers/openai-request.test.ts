@@ -80,7 +80,7 @@ const form = (strict: boolean, schema: object): object => ({
 test("a schema is sent beside the tools, in each server's form", () => {
   const held = { anyOf: [SCHEMA] };
   const formOf = (dialect: Dialect): unknown => {
-    const { response_format, ...rest } = chatBody(request({ held }), dialect);
+    const { response_format, ...rest } = chatBody(request({ replySchema: held }), dialect);
     assert.deepEqual(rest, chatBody(request(), dialect));
     return response_format;
   };

@@ -12,7 +12,7 @@ const KEY = "sk-secret-1234";
 
 function ask(url: string, signal = new AbortController().signal, connectMs = 1000): Promise<unknown> {
   return openReply({
-    asked: { url, model: "m", key: KEY, keyName: "OPENAI_API_KEY", tools: false },
+    context: { url, model: "m", key: KEY, keyName: "OPENAI_API_KEY", tools: false },
     headers: { authorization: `Bearer ${KEY}`, "x-api-key": KEY },
     body: { model: "m" },
     concessions: new Concessions([]),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { CandidateTold, EventBody } from "../../../src/core/events.ts";
+import type { CandidateReport, EventBody } from "../../../src/core/events.ts";
 import { AttemptLines, runSummary } from "../../../src/render/tty/run-summary.ts";
 import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
 import { EVERY_EVENT } from "../../fixtures/events.ts";
@@ -80,7 +80,7 @@ test("quiet shows nothing as candidates end; a hostile text is shown, never obey
   assert.doesNotMatch(hostile.terminal.written(), /\u001B/);
 });
 
-const told = (session: string, reason: string): CandidateTold => ({
+const told = (session: string, reason: string): CandidateReport => ({
   session,
   status: "failed",
   exit_code: 1,

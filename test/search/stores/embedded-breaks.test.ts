@@ -21,7 +21,7 @@ async function oldestOf(store: SearchStore, upTo: number): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = 0; version <= upTo; version += 1)
     for (const { path, hash } of versionOf(version)) versions.set(`${path} ${hash}`, version);
-  const held = await store.held(NEVER);
+  const held = await store.fileHashes(NEVER);
   const found = await store.candidates({ text: "shared", vector: null }, 10_000, NEVER);
   let oldest = Number.POSITIVE_INFINITY;
   for (const [path, hash] of held) {
@@ -101,7 +101,7 @@ async function askAll(folder: string): Promise<readonly HarnessError[]> {
   };
   await told(async () => {
     await using store = openEmbeddedStore(folder, IDENTITY);
-    await told(() => store.held(NEVER));
+    await told(() => store.fileHashes(NEVER));
     await told(() => store.counts(NEVER));
     await told(async () => {
       const found = await store.candidates({ text: "shared name3 src", vector: null }, 100, NEVER);

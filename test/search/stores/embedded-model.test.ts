@@ -74,7 +74,7 @@ test("after any puts and removals the store equals one with only the remaining f
         await store.candidates({ text: query.join(" "), vector: null }, 3, NEVER);
       }
       const hashes = [...held.values()].map(({ path, hash }) => [path, hash] as const);
-      assert.deepEqual(await store.held(NEVER), new Map(hashes));
+      assert.deepEqual(await store.fileHashes(NEVER), new Map(hashes));
       const chunks = [...held.values()].reduce((sum, { chunks }) => sum + chunks.length, 0);
       assert.deepEqual(await store.counts(NEVER), { files: held.size, chunks, embedded: 0 });
       const scores = await scoresOf(store, query.join(" "));

@@ -39,7 +39,7 @@ test("a file that was put is found by its words, complete, also after reopening"
     assert.equal(first?.dense, null);
   }
   assert.deepEqual(await store.counts(NEVER), { files: 2, chunks: 2, embedded: 0 });
-  assert.equal((await store.held(NEVER)).get("src/http/server.ts"), "ab");
+  assert.equal((await store.fileHashes(NEVER)).get("src/http/server.ts"), "ab");
 });
 
 test("a replaced or removed file is not found by its old content", async () => {
@@ -51,7 +51,7 @@ test("a replaced or removed file is not found by its old content", async () => {
   assert.deepEqual(await pathsFor(store, "lion"), ["a.ts"]);
   await store.remove(["b.ts", "never there"], NEVER);
   assert.deepEqual(await pathsFor(store, "zebra yak"), []);
-  assert.deepEqual([...(await store.held(NEVER)).keys()], ["a.ts"]);
+  assert.deepEqual([...(await store.fileHashes(NEVER)).keys()], ["a.ts"]);
   await store.clear(NEVER);
   assert.deepEqual(await store.counts(NEVER), { files: 0, chunks: 0, embedded: 0 });
   assert.deepEqual(await pathsFor(store, "lion"), []);
@@ -61,7 +61,7 @@ test("a file without chunks is held, and found by nothing", async () => {
   await using place = await scratch();
   await using store = openEmbeddedStore(place.at("index"), IDENTITY);
   await store.put([{ path: "logo.png", hash: "cd", chunks: [] }], NEVER);
-  assert.equal((await store.held(NEVER)).get("logo.png"), "cd");
+  assert.equal((await store.fileHashes(NEVER)).get("logo.png"), "cd");
   assert.deepEqual(await pathsFor(store, "logo"), []);
 });
 
@@ -115,7 +115,7 @@ test("a read-only store finds what was written, and cannot write", async () => {
   assert.equal(found?.chunk.path, "a.ts");
   await assert.rejects(reader.put([file("b.ts", "beta")], NEVER), /is not writable/);
   await writer.put([file("c.ts", "gamma")], NEVER);
-  assert.deepEqual([...(await reader.held(NEVER)).keys()], ["a.ts", "c.ts"]);
+  assert.deepEqual([...(await reader.fileHashes(NEVER)).keys()], ["a.ts", "c.ts"]);
 });
 
 test("a read-only store leaves an index of another version or folder unchanged", async () => {

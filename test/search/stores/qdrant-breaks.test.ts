@@ -110,11 +110,11 @@ test("the remains of a killed writer for a file that is gone are removed once no
       : undefined;
   await assert.rejects(store.put([file("gone", ["beta"])], signal), HarnessError);
   server.fault = () => undefined;
-  assert.deepEqual([...(await store.held(signal)).keys()], ["stays"]);
+  assert.deepEqual([...(await store.fileHashes(signal)).keys()], ["stays"]);
   assert.equal((await store.counts(signal)).chunks, 2, "somebody may still be writing it");
   clock.now += 16 * 60_000;
   await using again = await open();
-  assert.deepEqual([...(await again.held(signal)).keys()], ["stays"]);
+  assert.deepEqual([...(await again.fileHashes(signal)).keys()], ["stays"]);
   assert.deepEqual(await again.counts(signal), { files: 1, chunks: 1, embedded: 0 });
 });
 
@@ -124,9 +124,9 @@ test("a file of which somebody removes a chunk is no longer held", async () => {
   const whole = file("a.ts", ["alpha", "beta"]);
   await store.put([whole, file("b.ts", ["gamma"])], signal);
   for (const collection of server.collections.values()) collection.remove([whole.chunks[1]?.id ?? ""]);
-  assert.deepEqual([...(await store.held(signal)).keys()], ["b.ts"]);
+  assert.deepEqual([...(await store.fileHashes(signal)).keys()], ["b.ts"]);
   await store.put([whole], signal);
-  assert.equal((await store.held(signal)).size, 2);
+  assert.equal((await store.fileHashes(signal)).size, 2);
 });
 
 test("a file stored in another form is not held", async () => {
@@ -139,9 +139,9 @@ test("a file stored in another form is not held", async () => {
     .filter(({ payload }) => payload["what"] === "file");
   assert.ok(point);
   point.payload = { ...point.payload, form: 0 };
-  assert.equal((await store.held(signal)).size, 1);
+  assert.equal((await store.fileHashes(signal)).size, 1);
   await store.put(files, signal);
-  assert.equal((await store.held(signal)).size, 2);
+  assert.equal((await store.fileHashes(signal)).size, 2);
 });
 
 test("a collection that disappears while the store is open is an error, and is created again by the next put", async () => {
@@ -154,9 +154,9 @@ test("a collection that disappears while the store is open is an error, and is c
     for (const name of gone) server.collections.delete(name ?? "");
     await assert.rejects(chunksOf(store, files), /lost a collection: .*doesn't exist/);
     assert.equal(await store.fileCount(signal), 2 - gone.length);
-    assert.equal((await store.held(signal)).size, 2 - gone.length);
+    assert.equal((await store.fileHashes(signal)).size, 2 - gone.length);
     await store.put(files, signal);
-    assert.equal((await store.held(signal)).size, 2);
+    assert.equal((await store.fileHashes(signal)).size, 2);
     assert.equal((await chunksOf(store, files)).size, 2);
   }
 });
@@ -175,7 +175,7 @@ test("two stores that create the same collections at once both get them, and kee
   const made = server.calls.filter(({ operation }) => operation === "create_collection");
   assert.ok(made.length > 2, `${made.length} were made`);
   for (const { store, whole } of both) {
-    assert.deepEqual([...(await store.held(signal))], [["a.ts", whole.hash]]);
+    assert.deepEqual([...(await store.fileHashes(signal))], [["a.ts", whole.hash]]);
     await store[Symbol.asyncDispose]();
   }
 });
@@ -201,12 +201,12 @@ test("a collection whose creator was killed before its indexes gets them later",
   }
   server.fault = () => undefined;
   await store.put([file("a.ts", ["alpha"])], signal);
-  assert.equal((await store.held(signal)).size, 1);
+  assert.equal((await store.fileHashes(signal)).size, 1);
   for (const { indexes } of server.collections.values()) {
     assert.ok(indexes.has("version"));
     indexes.clear();
   }
-  assert.equal((await store.held(signal)).size, 1, "removed indexes are created again");
+  assert.equal((await store.fileHashes(signal)).size, 1, "removed indexes are created again");
 });
 
 test("a chunk that disappears before its vector is written does not cost the others theirs", async () => {

@@ -41,6 +41,6 @@ for (const status of ["yellow", "grey", "red"])
     await using store = await openQdrantStore({ url: server.url }, MODELLED);
     await store.put([file("a.ts", ["alpha"])], signal);
     for (const collection of server.collections.values()) collection.status = status;
-    if (status === "red") await assertSaid(store.held(signal), /broken: .*No space left/, /log/);
-    else assert.equal((await store.held(signal)).size, 1);
+    if (status === "red") await assertSaid(store.fileHashes(signal), /broken: .*No space left/, /log/);
+    else assert.equal((await store.fileHashes(signal)).size, 1);
   });

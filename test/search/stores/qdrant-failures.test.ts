@@ -244,7 +244,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
 const asks: Readonly<Record<string, (store: ServerStore) => Promise<unknown>>> = {
   put: (store) => store.put([file("b.ts", ["beta"])], signal),
   remove: (store) => store.remove(["a.ts"], signal),
-  held: (store) => store.held(signal),
+  held: (store) => store.fileHashes(signal),
   unembedded: (store) => store.unembedded(1, signal),
   embed: (store) =>
     store.embed(new Map(file("a.ts", ["alpha"]).chunks.map(({ id }) => [id, axis(0)])), signal),
@@ -278,7 +278,7 @@ for (const [status, headers, waits] of [
     await store.put([file("a.ts", ["alpha"])], signal);
     let left = 2;
     server.fault = () => ((left -= 1) >= 0 ? { status, body: wrap("later"), headers } : undefined);
-    assert.equal((await store.held(signal)).size, 1);
+    assert.equal((await store.fileHashes(signal)).size, 1);
     assert.deepEqual(waited, waits);
   });
 
@@ -288,7 +288,7 @@ test("a busy server is not waited for forever: a reader gets an error after abou
   const time = { wait: (ms: number) => ((sum += ms), Promise.resolve()), random: () => 1 };
   await using store = await openQdrantStore({ url: server.url }, MODELLED, { time });
   server.fault = () => ({ status: 503, body: wrap("later"), headers: { "retry-after": "4" } });
-  await assertSaid(store.held(signal), /cannot .* now/, /Wait/);
+  await assertSaid(store.fileHashes(signal), /cannot .* now/, /Wait/);
   assert.equal(sum, 8800);
 });
 

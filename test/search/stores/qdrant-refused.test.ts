@@ -37,7 +37,7 @@ test("what strict mode forbids is refused with a reason, and what it limits is d
   await store.put([whole], signal);
   await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
   assert.deepEqual(await store.counts(signal), { files: 1, chunks: 600, embedded: 600 });
-  assert.equal((await store.held(signal)).size, 1);
+  assert.equal((await store.fileHashes(signal)).size, 1);
   const found = await store.facts({ ids: [], vector: axis(0) }, 100, signal);
   assert.equal(found.chunks.size, 100);
   await using tight = await startQdrant({
@@ -56,12 +56,12 @@ test("a server or a proxy that accepts smaller requests gets smaller ones", asyn
   const lines = Array.from({ length: 60 }, (_, line) => `${line} ${"word ".repeat(1500)}`);
   await store.put([file("big.txt", lines)], signal);
   assert.deepEqual(await store.counts(signal), { files: 1, chunks: 60, embedded: 0 });
-  assert.equal((await store.held(signal)).size, 1);
+  assert.equal((await store.fileHashes(signal)).size, 1);
   const huge = file("huge.txt", ["word ".repeat(30_000)]);
   await assertSaid(
     store.put([huge], signal),
     /larger than Qdrant .*limit: 100000 bytes/,
     /max_request_size_mb/,
   );
-  assert.equal((await store.held(signal)).size, 1);
+  assert.equal((await store.fileHashes(signal)).size, 1);
 });

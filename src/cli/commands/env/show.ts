@@ -43,11 +43,11 @@ export class EnvShow extends HarnessCommand {
       environmentOf(this.host, workspace, env),
     ]);
     const note = record === undefined ? undefined : await noteFor(this.host, { workspace, settings }, record);
-    const { files, ...told } = chosen;
+    const { files, ...shown } = chosen;
     if (flags.json)
       answerJson({
         workspace,
-        ...told,
+        ...shown,
         files: files.map(({ path, hash }) => ({ path, hash })),
         built: record?.made ?? null,
         pushed: pushedImage(record) ?? null,

@@ -30,9 +30,9 @@ export class McpTest extends HarnessCommand {
     const { args, flags } = await this.parse(McpTest);
     const config = await configFor(flags);
     const workspace = await runWorkspace(workspaceOf(flags), "harness mcp test NAME --cwd FOLDER");
-    const asked = { host: this.host, config, workspace, warn: noteTo(flags.quiet) };
+    const request = { host: this.host, config, workspace, warn: noteTo(flags.quiet) };
     await untilInterrupted(async (signal) => {
-      const tried = await tryServer(asked, args.name, { accept: flags.accept, signal });
+      const tried = await tryServer(request, args.name, { accept: flags.accept, signal });
       if (flags.json) answerJson(tried);
       else answer(shown(tried));
       process.exitCode = tried.up ? EXIT.done : EXIT.failed;

@@ -3,7 +3,7 @@ import {
   checkedNote,
   editByHand,
   type FolderNotes,
-  noteGiven,
+  namedNote,
   replaceNote,
   withNotes,
 } from "../../../app/sessions/notes-access.ts";
@@ -48,7 +48,7 @@ export class NotesEdit extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(NotesEdit);
-    const [given = "", ...words] = argv.map(String);
+    const [typed = "", ...words] = argv.map(String);
     const { title, json, quiet } = flags;
     const tags = flags["no-tags"] ? [] : flags.tag;
     const byHand = words.length === 0 && title === undefined && tags === undefined;
@@ -59,10 +59,10 @@ export class NotesEdit extends HarnessCommand {
         'harness notes edit NOTE "the new text"',
       );
     const note = await withNotes(this.host, workspaceOf(flags), async (of): Promise<Note | "unchanged"> => {
-      const before = noteGiven(of, given);
+      const before = namedNote(of, typed);
       if (byHand) return editByHand(of, before);
       const body = words.length === 0 ? before.body : await promptFrom(words, undefined, NOTE);
-      return changed(of, given, {
+      return changed(of, typed, {
         ...(title === undefined ? {} : { title }),
         ...(tags === undefined ? {} : { tags }),
         body,
@@ -76,7 +76,11 @@ export class NotesEdit extends HarnessCommand {
 }
 
 /** Reads the note again, because piped input may take its time. */
-function changed(of: FolderNotes, given: string, said: Partial<Pick<Note, "title" | "body" | "tags">>): Note {
-  const before = noteGiven(of, given);
-  return replaceNote(of, before, checkedNote({ ...before, ...said }));
+function changed(
+  of: FolderNotes,
+  typed: string,
+  changes: Partial<Pick<Note, "title" | "body" | "tags">>,
+): Note {
+  const before = namedNote(of, typed);
+  return replaceNote(of, before, checkedNote({ ...before, ...changes }));
 }

@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { noteGiven, withNotes } from "../../../app/sessions/notes-access.ts";
+import { namedNote, withNotes } from "../../../app/sessions/notes-access.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
@@ -21,7 +21,7 @@ export class NotesRemove extends HarnessCommand {
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "no note was given", "harness notes list");
     const removed = await withNotes(this.host, workspaceOf(flags), (of) => {
       const found = new Map(
-        argv.map((given) => noteGiven(of, String(given))).map((note) => [note.number, note]),
+        argv.map((typed) => namedNote(of, String(typed))).map((note) => [note.number, note]),
       );
       return [...found.values()].filter(({ number }) => of.notes.remove(number));
     });

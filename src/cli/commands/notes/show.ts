@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { noteGiven, withNotes } from "../../../app/sessions/notes-access.ts";
+import { namedNote, withNotes } from "../../../app/sessions/notes-access.ts";
 import { noteText } from "../../../render/sessions-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
@@ -19,7 +19,7 @@ export class NotesShow extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesShow);
-    const note = await withNotes(this.host, workspaceOf(flags), (of) => noteGiven(of, args.note));
+    const note = await withNotes(this.host, workspaceOf(flags), (of) => namedNote(of, args.note));
     if (flags.json) answerJson(note);
     else answer(noteText(note, stdout));
   }

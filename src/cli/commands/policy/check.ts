@@ -65,8 +65,8 @@ interface ExplainParts {
 }
 
 async function explained(text: string, { policy, context, cwd }: ExplainParts): Promise<CommandDecision> {
-  const { allowable, ...told } = await explain(text, policy, context);
+  const { allowable, ...explained } = await explain(text, policy, context);
   const remedy = allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {};
-  answer(explanation({ text, ...told, ...remedy }, stdout));
-  return told.decision;
+  answer(explanation({ text, ...explained, ...remedy }, stdout));
+  return explained.decision;
 }

@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { proposedFor } from "../../../app/project/policy-context.ts";
-import { sessionGiven, withSessions } from "../../../app/sessions/session-access.ts";
+import { namedSession, withSessions } from "../../../app/sessions/session-access.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
 
@@ -28,7 +28,7 @@ export class PolicyPropose extends HarnessCommand {
     await withSessions(this.host, async (store) => {
       const ids = argv.length === 0 ? [undefined] : [...new Set(argv.map(String))];
       const sessions = [];
-      for (const id of ids) sessions.push(await sessionGiven(store, id, workspaceOf(flags)));
+      for (const id of ids) sessions.push(await namedSession(store, id, workspaceOf(flags)));
       const { proposal, text, examples } = await proposedFor(this.host, sessions);
       if (flags.json) answerJson(proposal);
       else answer((flags.examples ? examples : text).trimEnd());

@@ -50,11 +50,11 @@ function summary(
     [unreadable, "lines that are not JSON"],
     [torn, "files with an incomplete last line"],
   ] as const;
-  const told = aside.flatMap(([count, what]) => (count === 0 ? [] : [`${what}: ${count}`]));
+  const sums = aside.flatMap(([count, what]) => (count === 0 ? [] : [`${what}: ${count}`]));
   const { judged, changed } = total;
   return [
     `sessions: ${sessions}; commands judged: ${judged}; verdicts that change: ${changed}`,
-    ...told,
+    ...sums,
   ].join("; ");
 }
 

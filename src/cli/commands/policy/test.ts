@@ -48,8 +48,10 @@ export class PolicyTest extends HarnessCommand {
       for (const each of wrong) answerJson(each);
       answerJson({ summary: { ...sure, debatable, classes: Object.fromEntries(classes) } });
     } else {
-      const told = wrong.map((each) => wrongVerdict({ ...each, where: `${args.file}:${each.line}` }, stdout));
-      answer([...told, scoreTable(classes, score)].join("\n"));
+      const verdicts = wrong.map((each) =>
+        wrongVerdict({ ...each, where: `${args.file}:${each.line}` }, stdout),
+      );
+      answer([...verdicts, scoreTable(classes, score)].join("\n"));
     }
     process.exitCode = sure.right === sure.total ? EXIT.done : EXIT.failed;
   }

@@ -55,8 +55,8 @@ export class SandboxExec extends HarnessCommand {
         { ...opening, watchChanges: flags.json, keep: null, warn: noteTo(flags.quiet) },
         signal,
       );
-      using given = pipedInput();
-      const { input } = given;
+      using piped = pipedInput();
+      const { input } = piped;
       const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };
       const either = AbortSignal.any([signal, left]);
       const result = await (flags.json ? asJson : streamed)(box, what, either);

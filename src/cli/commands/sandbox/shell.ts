@@ -86,14 +86,14 @@ const terminalName = (name: string | undefined): string =>
   name !== undefined && /^(xterm|screen|tmux|vt100|linux)(-256color)?$/.test(name) ? name : "xterm";
 
 async function piped(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
-  using given = pipedInput();
+  using piped = pipedInput();
   const [out, err] = [stdout.program(), stderr.program()];
   const result = await box.exec(
     {
       words: SHELL,
       timeoutMs: 0,
       keep: ALL,
-      ...(given.input === undefined ? {} : { input: given.input }),
+      ...(piped.input === undefined ? {} : { input: piped.input }),
       onOutput: (stream, bytes) => (stream === "stdout" ? out : err).write(bytes),
     },
     signal,

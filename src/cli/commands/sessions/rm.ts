@@ -23,7 +23,7 @@ export class SessionsRm extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "no session was given", "harness sessions list");
     const { removeSessions } = await import("../../../app/sessions/session-changes.ts");
     await withSessions(this.host, async (store) => {
-      const ids = new Set(argv.map((given) => store.open(String(given)).id));
+      const ids = new Set(argv.map((typed) => store.open(String(typed)).id));
       await removeSessions(this.host, store, [...ids], (id) => {
         if (flags.json) answerJson({ id });
         else answer(id);
