@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type AnyTool, type Extensions, NO_EXTENSIONS, NO_FACTS } from "../../core/tool.ts";
 import {
@@ -20,6 +20,7 @@ import { lazyJudge } from "./policy-context.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 import { customTool } from "../../tools/custom-tool.ts";
 import { BUILT_IN } from "../../tools/index.ts";
+import { schemaIssues } from "./schema-issues.ts";
 
 type HookParts = Pick<ExtensionParts, "host" | "settings" | "workspace" | "session" | "box">;
 
@@ -166,8 +167,6 @@ function toolFor(
   });
 }
 
-const MAX_ISSUES = 8;
-
 /** Checks arguments against the schema; a text says why the schema is invalid. */
 function checkOf(
   schema: NonNullable<CustomToolDefinition["schema"]>,
@@ -175,7 +174,7 @@ function checkOf(
   try {
     const ajv = new Ajv2020({ allErrors: false, strict: false, validateFormats: false });
     const validate = ajv.compile({ type: "object", ...withoutPatterns(schema) });
-    return (args) => (validate(args) ? [] : (validate.errors ?? []).slice(0, MAX_ISSUES).map(issueText));
+    return (args) => (validate(args) ? [] : schemaIssues(validate.errors));
   } catch (thrown) {
     return `its schema is not a valid JSON Schema: ${reasonOf(thrown)}`;
   }
@@ -205,9 +204,3 @@ const PATTERNS: ReadonlySet<string> = new Set(["pattern", "patternProperties"]);
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 /** Keywords that hold schemas by name; those names are not keywords. */
 const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
-
-const issueText = ({ instancePath, message = "does not fit", params }: ErrorObject): string => {
-  const at = instancePath.slice(1).replaceAll("/", ".");
-  const more: unknown = Reflect.get(params, "additionalProperty");
-  return `${at === "" ? "" : `${at}: `}${message}${typeof more === "string" ? `: ${JSON.stringify(more)}` : ""}`;
-};

@@ -1,7 +1,7 @@
 /** The MCP servers of one run or chat, as tools. */
 import { createHash } from "node:crypto";
 import path from "node:path";
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import * as z from "zod";
 import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
@@ -34,6 +34,7 @@ import type { ExtensionParts } from "./open-extensions.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
+import { schemaIssues } from "./schema-issues.ts";
 
 /** The parts of a run that its servers need. */
 export type SessionParts = Pick<
@@ -391,8 +392,6 @@ function mcpTool(
   };
 }
 
-const MAX_ISSUES = 8;
-
 /** Checks values against a schema, which is compiled on first use: most tools are never called. */
 function checkBy(schema: JsonSchema): (value: unknown) => readonly string[] {
   const compiled: { validate?: ValidateFunction } = {};
@@ -405,13 +404,6 @@ function checkBy(schema: JsonSchema): (value: unknown) => readonly string[] {
       return [`its own schema cannot be read, so it cannot be called: ${reasonOf(thrown)}`];
     }
     if (compiled.validate(value)) return [];
-    return (compiled.validate.errors ?? []).slice(0, MAX_ISSUES).map(issueOf);
+    return schemaIssues(compiled.validate.errors);
   };
-}
-
-function issueOf({ instancePath, message = "does not fit", params }: ErrorObject): string {
-  const at = instancePath.slice(1).replaceAll("/", ".");
-  const extra: unknown = Reflect.get(params, "additionalProperty") ?? Reflect.get(params, "allowedValues");
-  const more = extra === undefined ? "" : `: ${JSON.stringify(extra)}`;
-  return `${at === "" ? "" : `${at}: `}${message}${more}`;
 }
