@@ -63,6 +63,18 @@ export class HarnessError extends Error {
   }
 }
 
+/** Rethrows a failure to write files of our own: what could not be stored in which folder, and what to do about it. */
+export const notStored =
+  (what: string, folder: string) =>
+  (thrown: unknown): never => {
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${what} cannot be stored in ${folder}: ${reasonOf(thrown)}`,
+      "make that folder writable, and check its free space",
+      thrown,
+    );
+  };
+
 /** A canary was touched, which nobody has a reason to do: what runs in the box can no longer be trusted. */
 export class CanaryTouched extends HarnessError {}
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
 import type { Container } from "dockerode";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { errorCode, HarnessError, notStored } from "../../core/errors.ts";
 import { type Engine, engineFailure, isMissing } from "../engine.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
@@ -76,13 +76,7 @@ const unwritable =
   (folder: string) =>
   (thrown: unknown): never => {
     if (thrown instanceof HarnessError || errorCode(thrown) === undefined) throw thrown;
-    const message = `the user and group lists of a box cannot be stored in ${folder}: ${reasonOf(thrown)}`;
-    throw new HarnessError(
-      EXIT.sandbox,
-      message,
-      "make that folder writable, and check its free space",
-      thrown,
-    );
+    return notStored("the user and group lists of a box", folder)(thrown);
   };
 
 /** Undefined for an image that has a link in place of a list. */

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, rename, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { notStored } from "../../core/errors.ts";
 import type { Connection } from "../../core/network.ts";
 import type { GrantedNetwork } from "../../core/ports.ts";
 import { boxFolders, liveness, makeBoxFolder, type Owner, removeBoxFolder } from "../../boxes/box-record.ts";
@@ -213,17 +213,8 @@ async function foldersFor(folder: string, name: string): Promise<void> {
   }
 }
 
-const unwritten =
-  (folder: string) =>
-  (thrown: unknown): never => {
-    const message = `the files for the network of a box cannot be stored in ${folder}: ${reasonOf(thrown)}`;
-    throw new HarnessError(
-      EXIT.sandbox,
-      message,
-      "make that folder writable, and check its free space",
-      thrown,
-    );
-  };
+const unwritten = (folder: string): ((thrown: unknown) => never) =>
+  notStored("the files for the network of a box", folder);
 
 /** Writes the file whole or not at all: commands of a resumed box may be reading it. */
 async function put(folder: string, inBox: string, content: string | Buffer): Promise<void> {
