@@ -17,7 +17,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   // commands read events.
   { name: "events", of: [/\/src\/core\/events\.ts$/] },
   {
-    name: "told",
+    name: "run-schemas",
     of: [/\/src\/core\/(?:run-record|added-programs|tool)\.ts$/],
   },
   // The basis of every command: command classes, settings, and core types.
@@ -77,7 +77,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   },
   // A question to a fresh index: it reads no files and asks no models.
   {
-    name: "asked",
+    name: "search-query",
     of: [
       /\/src\/app\/project\/(?:search-request|search-access)\.ts$/,
       /\/src\/search\/(?:index-folders|catalog|ranked-query|rank-hits|tokens|weights|open-index|search-store|index-vectors)\.ts$/,

@@ -63,8 +63,9 @@ test("a run loads the code for its first request from shared files", () => {
 
 test("a search loads all of its files directly", () => {
   const loaded = groupsOf("commands/search.cjs");
-  for (const group of ["start", "asked", "progress"]) assert.ok(loaded.has(group), [...loaded].join(" "));
-  const asked = [...globSync("chunks/asked-*.cjs", { cwd: DIST })].map((file) =>
+  for (const group of ["start", "search-query", "progress"])
+    assert.ok(loaded.has(group), [...loaded].join(" "));
+  const asked = [...globSync("chunks/search-query-*.cjs", { cwd: DIST })].map((file) =>
     readFileSync(path.join(DIST, file), "utf8"),
   );
   assert.ok(asked.length > 0);
