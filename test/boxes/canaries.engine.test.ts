@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { canariesIn, plantCanaries } from "../../../src/boxes/canaries.ts";
-import type { Canary, Observed } from "../../../src/core/behaviour.ts";
-import type { ExecResult } from "../../../src/core/ports.ts";
-import { skip } from "../../fixtures/engine.ts";
-import { realBox } from "../../fixtures/real-box.ts";
+import { canariesIn, plantCanaries } from "../../src/boxes/canaries.ts";
+import type { Canary, Observed } from "../../src/core/behaviour.ts";
+import type { ExecResult } from "../../src/core/ports.ts";
+import { skip } from "../fixtures/engine.ts";
+import { realBox } from "../fixtures/real-box.ts";
 
 type Real = Awaited<ReturnType<typeof realBox>>;
 const shared = { real: undefined as Real | undefined, canaries: [] as readonly Canary[] };

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { reasonOf } from "../../../src/core/errors.ts";
-import { RunnerClient } from "../../../src/boxes/runner-client.ts";
-import { encodeFields, frameWriter, KEY_BYTES, MAGIC, REQUEST } from "../../../src/boxes/runner-protocol.ts";
-import { statIn, writeFileIn } from "../../../src/boxes/runner-files.ts";
-import { readSeen } from "../../../src/boxes/runner-command.ts";
-import { type Leased, leased, started } from "../../fixtures/bare-runner.ts";
-import { skip } from "../../fixtures/engine.ts";
+import { reasonOf } from "../../src/core/errors.ts";
+import { RunnerClient } from "../../src/boxes/runner-client.ts";
+import { encodeFields, frameWriter, KEY_BYTES, MAGIC, REQUEST } from "../../src/boxes/runner-protocol.ts";
+import { statIn, writeFileIn } from "../../src/boxes/runner-files.ts";
+import { readSeen } from "../../src/boxes/runner-command.ts";
+import { type Leased, leased, started } from "../fixtures/bare-runner.ts";
+import { skip } from "../fixtures/engine.ts";
 
 const endless = {
   words: ["sh", "-c", "n=0; while :; do n=$((n+1)); echo $n; sleep 0.1; done"],

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { RunnerClient } from "../../../src/boxes/runner-client.ts";
-import { decodeFields, REPLY, REQUEST } from "../../../src/boxes/runner-protocol.ts";
-import { KEY, scriptedRunner } from "../../boxes/scripted-runner.ts";
-import { askReport } from "../../../src/boxes/runner-report.ts";
+import { RunnerClient } from "../../src/boxes/runner-client.ts";
+import { decodeFields, REPLY, REQUEST } from "../../src/boxes/runner-protocol.ts";
+import { KEY, scriptedRunner } from "./scripted-runner.ts";
+import { askReport } from "../../src/boxes/runner-report.ts";
 
 test("the box's report has its texts of /proc and each path that it could see", async () => {
   const { stream, request, reply } = scriptedRunner();

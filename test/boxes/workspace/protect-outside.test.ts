@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { lstat } from "node:fs/promises";
 import test from "node:test";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../../boxes/workspace/repository.ts";
+import { git, noGit, repository } from "./repository.ts";
 import { protectOutside } from "../../../src/boxes/workspace/protection.ts";
 
 test(
