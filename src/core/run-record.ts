@@ -93,7 +93,7 @@ export class LogKeeper {
   #commitsTotal = 0;
   #staged: readonly GitEntry[] = [];
   #stagedCut = false;
-  #stagedTold = true;
+  #isStagedReported = true;
 
   move(moved: readonly MovedAway[]): void {
     this.#movedTotal += moved.length;
@@ -109,20 +109,20 @@ export class LogKeeper {
   stage(entries: readonly GitEntry[], isCut = false): void {
     this.#staged = entries;
     this.#stagedCut = isCut;
-    this.#stagedTold = entries.length === 0 && !isCut;
+    this.#isStagedReported = entries.length === 0 && !isCut;
   }
 
   /** Reports each move and commit once, and staged paths as long as they are staged. */
   take(): BoxLog {
     const log = this.#log();
     [this.#moved, this.#movedTotal, this.#commits, this.#commitsTotal] = [[], 0, [], 0];
-    this.#stagedTold = true;
+    this.#isStagedReported = true;
     return log;
   }
 
   /** Entries that were not reported yet. */
   takeUntold(): BoxLog {
-    const isTold = this.#stagedTold;
+    const isTold = this.#isStagedReported;
     const { staged, staged_cut: _, ...others } = this.take();
     return isTold ? { ...others, staged: [] } : { ...others, staged, ...this.#cut() };
   }

@@ -201,11 +201,11 @@ export class PodHome {
   /** Changed files that are not home yet: too large, or they could not be stored. */
   readonly #late = new Set<string>();
   /** The piece that holds a file. */
-  readonly #held = new Map<string, number>();
+  readonly #pieceOf = new Map<string, number>();
   #pieces = 0;
   #turn: Promise<void> = Promise.resolve();
   #unseen = false;
-  #told = false;
+  #isReported = false;
 
   constructor({ client, plan, layer, warn }: HomeParts) {
     this.#client = client;
@@ -279,17 +279,17 @@ export class PodHome {
     this.#pieces = number;
     for (const { path: file } of fresh) {
       this.#late.delete(file);
-      const before = this.#held.get(file);
+      const before = this.#pieceOf.get(file);
       if (before !== undefined) await dropFromPiece(this.#layer.folder, before, file);
-      this.#held.delete(file);
+      this.#pieceOf.delete(file);
     }
-    for (const file of there) this.#held.set(file, number);
+    for (const file of there) this.#pieceOf.set(file, number);
   }
 
   #later(fresh: readonly Change[], why: string): void {
     for (const { path: file } of fresh) this.#late.add(file);
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#isReported) return;
+    this.#isReported = true;
     this.#warn(
       `what a call changed in the box is copied back only when the box ends, and is lost if the pod is lost first: ${why}`,
     );

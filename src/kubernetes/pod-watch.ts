@@ -135,7 +135,7 @@ export async function untilRunning(
 class NodeWait implements Disposable {
   readonly #starting: Starting;
   readonly #late = new AbortController();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(starting: Starting) {
@@ -150,8 +150,8 @@ class NodeWait implements Disposable {
     if (why === undefined) return this[Symbol.dispose]();
     const { scheduleMs, onWarning } = this.#starting;
     this.#timer ??= setTimeout(() => this.#late.abort(), scheduleMs);
-    if (this.#told.has(why)) return;
-    this.#told.add(why);
+    if (this.#reported.has(why)) return;
+    this.#reported.add(why);
     onWarning(`no node has room for the box yet: ${why}; waiting up to ${formatDuration(scheduleMs)}`);
   }
 

@@ -168,7 +168,7 @@ class Exchange {
   #native: boolean;
   #think: boolean | undefined;
   readonly #known: KnownModel;
-  #held: boolean;
+  #isHeld: boolean;
   #sent: ModelRequest;
   #attempts = 0;
   #passing = 0;
@@ -187,7 +187,7 @@ class Exchange {
     this.#native = !setup.fallbacks.has(request.model);
     this.#sent = request;
     this.#known = setup.known(request.model);
-    this.#held = this.#canHold() && setup.holding.wants(request, this.#known);
+    this.#isHeld = this.#canHold() && setup.holding.wants(request, this.#known);
   }
 
   /** The wait that results from the server telling another run to wait; null if there is none. */
@@ -202,16 +202,16 @@ class Exchange {
     const { wire, limits, clock, written } = this.#setup;
     this.#attempts += 1;
     const offered = this.#native ? this.#request : inText(this.#request);
-    const formed = this.#held ? withForm(offered) : offered;
+    const formed = this.#isHeld ? withForm(offered) : offered;
     const think =
-      this.#held && this.#known.thinking === true && wire.holds === "at_once" ? false : this.#think;
+      this.#isHeld && this.#known.thinking === true && wire.holds === "at_once" ? false : this.#think;
     this.#sent = think === undefined ? formed : { ...formed, think };
-    const schema = this.#held ? { replySchema: heldSchema(this.#request) } : {};
+    const schema = this.#isHeld ? { replySchema: heldSchema(this.#request) } : {};
     const sent = { ...this.#sent, ...schema, nativeTools: this.#native, connectMs: limits.connectMs };
     const watch = { limits, clock, signal: this.#signal };
     const reading = written(this.#request);
     const isSmall = this.#request.maxTokens !== undefined;
-    const read = this.#held ? new HeldReply(this.#request.tools, reading) : reading;
+    const read = this.#isHeld ? new HeldReply(this.#request.tools, reading) : reading;
     return new Attempt(
       new Watched((signal) => wire.send(sent, signal), watch),
       new Reply(read, limits, isSmall),
@@ -256,7 +256,7 @@ class Exchange {
 
   #afterFailure(failure: WireFailure, { shown }: Reply): ProviderEvent {
     const { rules, random, pressure } = this.#setup;
-    if (failure.refusesHold && this.#held) return this.#afterHoldRefused(failure);
+    if (failure.refusesHold && this.#isHeld) return this.#afterHoldRefused(failure);
     if (failure.refusesTools && this.#native && this.#request.tools.length > 0) {
       this.#setup.fallbacks.add(this.#request.model, failure.message);
       return this.#inText();
@@ -279,7 +279,7 @@ class Exchange {
       fallbacks.add(model, message);
       return this.#inText();
     }
-    this.#held = false;
+    this.#isHeld = false;
     return this.#again("the server does not hold a reply to a schema: asked again without one", 0);
   }
 
@@ -324,8 +324,8 @@ class Exchange {
     this.#countMiss(true);
     if (this.#wasEmpty) return this.#failed(new WireFailure("empty", "the model's reply was empty, twice"));
     this.#wasEmpty = true;
-    if (!this.#held && this.#canHold()) {
-      this.#held = true;
+    if (!this.#isHeld && this.#canHold()) {
+      this.#isHeld = true;
       return this.#againWithNote("the reply was empty: asked again, held to a call or an answer");
     }
     const thought = onlyThought && this.#think !== false;
@@ -333,7 +333,7 @@ class Exchange {
     if (inText) this.#native = false;
     else {
       this.#think = false;
-      this.#held = false;
+      this.#isHeld = false;
     }
     return this.#againWithNote(
       `the reply was empty: asked again ${inText ? "with the tools in the prompt" : "without thinking"}`,
@@ -342,7 +342,7 @@ class Exchange {
 
   #countMiss(missed: boolean): void {
     const { model } = this.#request;
-    if (this.#setup.holding.replied(model, missed, this.#held) && this.#canHold())
+    if (this.#setup.holding.replied(model, missed, this.#isHeld) && this.#canHold())
       this.#notes.add(`${model} called no tool twice in a row: its replies are held to a schema from now on`);
   }
 

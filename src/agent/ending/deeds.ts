@@ -98,7 +98,7 @@ export class Deeds {
   #ranTests: EndedCommand | undefined;
   #stale = 0;
   #looks = 0;
-  #notesGiven = new Set<string>();
+  #shownNotes = new Set<string>();
 
   /** `before`: the calls up to the point where the run was parked. */
   constructor(before: readonly EndedCall[] = []) {
@@ -224,8 +224,8 @@ export class Deeds {
       this.#stale = 0;
       return ACT_NOW;
     }
-    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#notesGiven.has(ACT_SOON)) return undefined;
-    this.#notesGiven.add(ACT_SOON);
+    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#shownNotes.has(ACT_SOON)) return undefined;
+    this.#shownNotes.add(ACT_SOON);
     return ACT_SOON;
   }
 }

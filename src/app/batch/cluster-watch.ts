@@ -180,7 +180,7 @@ class KnownRows {
   readonly #batch: WatchedBatch;
   readonly #ended: Set<number>;
   readonly #last = new Map<number, SeenPod>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #pods: PodComparison;
   readonly #listed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
@@ -241,8 +241,8 @@ class KnownRows {
   }
 
   #tellRetry(row: BatchRow, pod: SeenPod): void {
-    if (this.#told.has(pod.name)) return;
-    this.#told.add(pod.name);
+    if (this.#reported.has(pod.name)) return;
+    this.#reported.add(pod.name);
     const { cause, reason } = podResult(row, pod);
     const why = visibleLine(reason.split("\n")[0] ?? "");
     this.#batch.warn(
@@ -302,7 +302,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
 /** Notices that nothing begins and says why: each reason once, and after a while ends the batch with it. */
 class StallWatch {
   readonly #batch: WatchedBatch;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #since: number;
 
   constructor(batch: WatchedBatch) {
@@ -344,8 +344,8 @@ class StallWatch {
   }
 
   #tell(text: string): void {
-    if (this.#told.has(text)) return;
-    this.#told.add(text);
+    if (this.#reported.has(text)) return;
+    this.#reported.add(text);
     this.#batch.warn(text);
   }
 }

@@ -82,7 +82,7 @@ export class McpSession implements Extensions {
   readonly prompt = PROMPT;
   readonly served: readonly Served[];
   readonly #parts: SessionParts;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #tools: readonly AnyTool[] = NO_TOOLS;
 
   constructor(parts: SessionParts, plans: readonly ServerPlan[]) {
@@ -244,8 +244,8 @@ export class McpSession implements Extensions {
   /** Reports each text once. */
   #tell(text: string): void {
     const line = visibleLine(text);
-    if (this.#told.has(line)) return;
-    this.#told.add(line);
+    if (this.#reported.has(line)) return;
+    this.#reported.add(line);
     this.#parts.emit({ type: "notice", text: line });
   }
 

@@ -212,12 +212,12 @@ const MAX_HANDED = 8;
 
 /** Paths that a person should look at before running anything in the folder: each path once in a chat. */
 export class HandoffNotes {
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   /** Empty if there is nothing new. */
   lines(handoff: readonly Handoff[], stream: Output): string {
-    const fresh = handoff.filter((each) => !this.#told.has(keyOf(each)));
-    for (const each of fresh) this.#told.add(keyOf(each));
+    const fresh = handoff.filter((each) => !this.#reported.has(keyOf(each)));
+    for (const each of fresh) this.#reported.add(keyOf(each));
     if (fresh.length === 0) return "";
     const rows = fresh.slice(0, MAX_HANDED).map(({ path, tier, reason }) => {
       return `  ${mark(tier === "dangerous" ? "warning" : "look", stream)} ${visibleLine(path.toWellFormed())}: ${reason}`;

@@ -339,7 +339,7 @@ export class PacedWriter {
   readonly #stream: Output;
   readonly #clock: Clock;
   readonly #bounds: Bounds;
-  #held: string[] = [];
+  #pending: string[] = [];
   #size = 0;
   #dropped = 0;
   #frame = Number.NEGATIVE_INFINITY;
@@ -356,7 +356,7 @@ export class PacedWriter {
 
   /** Text waits for its frame, for the reader, or for the end of a pause. */
   get waits(): boolean {
-    return this.#paused > 0 || this.#held.length > 0 || this.#stopWaiting !== undefined;
+    return this.#paused > 0 || this.#pending.length > 0 || this.#stopWaiting !== undefined;
   }
 
   /** `needed`: the text is kept even if there is no room. */
@@ -366,7 +366,7 @@ export class PacedWriter {
     if (!needed && this.#size + text.length > room) this.#dropped += 1;
     else {
       this.#reportDropped();
-      this.#held.push(text);
+      this.#pending.push(text);
       this.#size += text.length;
     }
     this.#stopFrame ??= this.#clock.every(FRAME_MS, () => this.#next());
@@ -406,15 +406,15 @@ export class PacedWriter {
     this.#stopFrame?.();
     this.#stopFrame = undefined;
     this.#reportDropped();
-    const text = this.#held.join("");
-    this.#held = [];
+    const text = this.#pending.join("");
+    this.#pending = [];
     this.#size = 0;
     if (text !== "") this.#put(text);
   }
 
   #reportDropped(): void {
     if (this.#dropped === 0) return;
-    this.#held.push(this.#bounds.leftOut(this.#dropped));
+    this.#pending.push(this.#bounds.leftOut(this.#dropped));
     this.#dropped = 0;
   }
 

@@ -228,7 +228,7 @@ async function* outputOf(pipe: Pipe, own: AbortController): AsyncGenerator<Buffe
 }
 
 class Pipe {
-  #held: Buffer[] = [];
+  #pending: Buffer[] = [];
   #bytes = 0;
   #ended = false;
   #dropped = false;
@@ -237,7 +237,7 @@ class Pipe {
 
   push(bytes: Buffer): Promise<void> | undefined {
     if (this.#dropped) return undefined;
-    this.#held.push(bytes);
+    this.#pending.push(bytes);
     this.#bytes += bytes.length;
     this.#readable?.();
     if (this.#bytes < HIGH_WATER) return undefined;
@@ -246,12 +246,12 @@ class Pipe {
 
   /** Everything that has arrived, or undefined at the end. */
   async take(): Promise<Buffer | undefined> {
-    if (this.#held.length === 0 && !this.#ended)
+    if (this.#pending.length === 0 && !this.#ended)
       await new Promise<void>((resolve) => (this.#readable = resolve));
     this.#readable = undefined;
-    if (this.#held.length === 0) return undefined;
-    const [only] = this.#held;
-    const all = this.#held.length === 1 && only !== undefined ? only : Buffer.concat(this.#held);
+    if (this.#pending.length === 0) return undefined;
+    const [only] = this.#pending;
+    const all = this.#pending.length === 1 && only !== undefined ? only : Buffer.concat(this.#pending);
     this.#empty();
     return all;
   }
@@ -267,7 +267,7 @@ class Pipe {
   }
 
   #empty(): void {
-    this.#held = [];
+    this.#pending = [];
     this.#bytes = 0;
     this.#writable?.();
     this.#writable = undefined;

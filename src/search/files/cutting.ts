@@ -61,7 +61,7 @@ interface PendingCut {
 
 class CuttingThreads implements Cutting {
   readonly #threads: readonly Worker[];
-  readonly #asked = new Map<number, PendingCut>();
+  readonly #pending = new Map<number, PendingCut>();
   #next = 0;
   #lost: HarnessError | undefined;
 
@@ -74,7 +74,7 @@ class CuttingThreads implements Cutting {
     const id = this.#next;
     this.#next += 1;
     const { promise, resolve, reject } = Promise.withResolvers<CutFile>();
-    this.#asked.set(id, { done: resolve, failed: reject });
+    this.#pending.set(id, { done: resolve, failed: reject });
     this.#threads[id % this.#threads.length]?.postMessage({ id, path, bytes } satisfies CutQuestion);
     return promise;
   }
@@ -86,8 +86,8 @@ class CuttingThreads implements Cutting {
   #start(program: URL): Worker {
     const thread = new Worker(program);
     thread.on("message", ({ id, cut }: CutAnswer) => {
-      this.#asked.get(id)?.done(cut);
-      this.#asked.delete(id);
+      this.#pending.get(id)?.done(cut);
+      this.#pending.delete(id);
     });
     thread.on("error", (thrown) => this.#lose(reasonOf(thrown)));
     thread.on("exit", (code) => this.#lose(`it exited with code ${code}`));
@@ -101,7 +101,7 @@ class CuttingThreads implements Cutting {
       `a worker thread that splits files into chunks died: ${why}`,
       "run the same command again; it continues where this one stopped",
     );
-    for (const { failed } of this.#asked.values()) failed(this.#lost);
-    this.#asked.clear();
+    for (const { failed } of this.#pending.values()) failed(this.#lost);
+    this.#pending.clear();
   }
 }
