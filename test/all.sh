@@ -20,10 +20,6 @@ setup=$?
 PATH=$PWD/node_modules/.bin:$PATH
 
 sh test/check.sh || exit 1
-# A second engine for a suite of its own; where it cannot be had, that suite is skipped and says so.
-if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && ! command -v runsc >/dev/null; then
-  timeout 45 apt-get install -y --no-install-recommends runsc </dev/null >/dev/null 2>&1 || :
-fi
 tests=0
 node test/run.ts "$@" || tests=$?
 [ "$setup" -eq 0 ] || printf '\nred: the set-up ended with %s (see above), so not everything could run\n' "$setup"

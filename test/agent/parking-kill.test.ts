@@ -1,3 +1,4 @@
+// slow: it kills a run before each lasting change, one after the other
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// slow: it loses a waiting box in each possible way; approve-frozen.engine.test.ts has boxes that wait
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// slow: it kills a run at many moments, one after the other
 import assert from "node:assert/strict";
 import test from "node:test";
 import { History } from "../../src/agent/history.ts";

@@ -1,3 +1,4 @@
+// slow: it indexes anew for each way to damage an index; embedded-breaks.test.ts has the store's own
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";

@@ -1,3 +1,4 @@
+// slow: it kills a run at many moments, one after the other
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { readdir } from "node:fs/promises";

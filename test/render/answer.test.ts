@@ -101,7 +101,7 @@ function cost(text: string, piece: number): Readonly<Record<"looked" | "held" | 
 }
 
 test("whatever a reply leaves open, little is held and each character is examined only a few times", () => {
-  const size = 2 ** 20;
+  const size = 2 ** 18;
   const shapes = [
     "```\n",
     "```\ncode\n",

@@ -1,3 +1,4 @@
+// slow: it kills a batch again and again until it ends
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

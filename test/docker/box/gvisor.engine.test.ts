@@ -1,3 +1,4 @@
+// slow: it starts a second engine and gives it the image
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, before, describe, test } from "node:test";
