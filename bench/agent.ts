@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -15,6 +14,7 @@ import {
   paired,
   timed,
 } from "./figure.ts";
+import { HostSpawner } from "./host-spawn.ts";
 
 /** The cost of harness itself in a run: the model answers at once, the commands are trivial, the box is real. */
 
@@ -34,15 +34,8 @@ async function over<T>(work: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the command of a turn on the host, as a child process of Node. */
-const hostSpawn = (nth: number): Promise<number> =>
-  timed(
-    () =>
-      new Promise((resolve, reject) => {
-        const child = spawn("bash", ["-c", `true ${nth}`], { stdio: ["ignore", "pipe", "pipe"] });
-        child.once("error", reject).once("close", resolve);
-      }),
-  );
+/** The command of a turn on the host. */
+const turnCommand = (nth: number): readonly string[] => ["bash", "-c", `true ${nth}`];
 
 const firstRequest = (): Promise<Measured> =>
   over((folder) =>
@@ -62,11 +55,14 @@ const SOME = 10;
  */
 const turnAt = (from: number, count: number): Promise<Measured> =>
   over(async (folder) => {
+    using host = new HostSpawner();
     const gaps: number[] = [];
     const spawns: number[] = [];
     for (let run = 0; run < 2; run += 1) {
       const beside: number[] = [];
-      const { gapsMs } = await agentRun(TURNS, folder, async (nth) => beside.push(await hostSpawn(nth)));
+      const { gapsMs } = await agentRun(TURNS, folder, async (nth) =>
+        beside.push(await host.run(turnCommand(nth))),
+      );
       gaps.push(...gapsMs.slice(from, from + count));
       spawns.push(...beside.slice(from, from + count));
     }
@@ -79,13 +75,14 @@ const MANY = 20;
 const twentyTurns = (): Promise<Measured> =>
   over(async (folder) => {
     await using place = await ground();
+    using host = new HostSpawner();
     const least = async (): Promise<number> => {
       const container = await timed(async () => (await place.startBare()).remove({ force: true }));
       let spawns = 0;
-      for (let nth = 0; nth < MANY; nth += 1) spawns += await hostSpawn(nth);
+      for (let nth = 0; nth < MANY; nth += 1) spawns += await host.run(turnCommand(nth));
       return emptyProgram() + container + spawns;
     };
-    return inTurn(9, async () => (await agentRun(MANY, folder)).wholeMs, least);
+    return await inTurn(9, async () => (await agentRun(MANY, folder)).wholeMs, least);
   });
 
 /** From the last reply to the exit: the run is done, but its box still exists. */
@@ -96,7 +93,7 @@ const end = (): Promise<Measured> =>
       const bare = await place.startBare();
       return timed(() => bare.remove({ force: true }));
     };
-    return inTurn(15, async () => (await agentRun(2, folder)).endMs, removal);
+    return await inTurn(15, async () => (await agentRun(2, folder)).endMs, removal);
   });
 
 const aRun = (turns: number): Promise<AgentRun> => over((folder) => agentRun(turns, folder));

@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import path from "node:path";
@@ -8,6 +8,7 @@ import { boxProcessors } from "../src/docker/container-spec.ts";
 import { hostTrust } from "../src/docker/egress/host-trust.ts";
 import { dockerExec, ground } from "./boxes.ts";
 import { type Figure, inTurn, type Measured } from "./figure.ts";
+import { HostSpawner } from "./host-spawn.ts";
 
 const NEVER = new AbortController().signal;
 const KEEP = { head: 64 * 1024, tail: 64 * 1024 };
@@ -24,17 +25,12 @@ async function inBox(box: OwnedBox, words: readonly string[]): Promise<ExecResul
   return result;
 }
 
-const onHost = (program: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(program, [], { stdio: ["ignore", "pipe", "pipe"] });
-    child.once("error", reject).once("close", () => resolve());
-  });
-
 async function execAgainstHost(part: number): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
+  using host = new HostSpawner();
   const work = (): Promise<number> => elapsedMs(() => inBox(box, ["/bin/true"]));
-  return await inTurn(400, work, () => elapsedMs(() => onHost("/bin/true")), part);
+  return await inTurn(400, work, () => host.run(["/bin/true"]), part);
 }
 
 const ROW = 100;
