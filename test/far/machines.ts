@@ -151,7 +151,7 @@ async function filesOf(place: Scratch): Promise<void> {
   for (const name of ["far", "jump"]) {
     for (const [file, text] of Object.entries(users)) await place.write(`${name}/${file}`, text);
     await mkdir(place.at(name, "docker-etc"));
-    await cp(PROGRAMS, place.at(name, "programs"), { recursive: true });
+    await cp(PROGRAMS, place.at(name, "programs"), { recursive: true, verbatimSymlinks: true });
     await copyFile(place.at(".ssh/id_ed25519.pub"), place.at(name, "authorized"));
   }
   await place.write("near/passwd", PASSWD(place.path));
