@@ -10,13 +10,20 @@ export class HostSpawner implements Disposable {
 
   /** Milliseconds from the start of this program to its end. One at a time. */
   async run(words: readonly string[]): Promise<number> {
-    this.#process.send(words);
-    const [ms] = (await once(this.#process, "message")) as [number];
-    return ms;
+    const ended = new AbortController();
+    const end = (): void => ended.abort(new Error(`${words.join(" ")} could not be started on the host`));
+    this.#process.once("exit", end);
+    try {
+      this.#process.send(words);
+      const [ms] = (await once(this.#process, "message", { signal: ended.signal })) as [number];
+      return ms;
+    } finally {
+      this.#process.off("exit", end);
+    }
   }
 
   [Symbol.dispose](): void {
-    this.#process.disconnect();
+    if (this.#process.connected) this.#process.disconnect();
   }
 }
 
