@@ -165,7 +165,10 @@ export interface Session {
     holds: (records: readonly SessionRecord[]) => boolean,
   ) => boolean;
   readonly records: () => readonly SessionRecord[];
+  /** Stores an event, unless it is a piece of a reply. */
   readonly log: (event: AgentEvent) => void;
+  /** All that `work` writes to this session is durable when it returns, or nothing of it is. */
+  readonly atomically: <T>(work: () => T) => T;
   readonly events: () => Iterable<AgentEvent>;
   /** The run of its last event; undefined when it has none. */
   readonly lastRun: () => string | undefined;
@@ -175,6 +178,9 @@ export interface Session {
   readonly audit: Audit;
   readonly steps: StepStore;
 }
+
+/** Pieces of a reply are only shown, never stored: its message contains them. */
+export const isReplyPiece = ({ type }: AgentEvent): boolean => type === "text" || type === "thinking";
 
 /** Version of the record of a parked run; another version is not resumed. */
 export const PARKED_FORM = 2;

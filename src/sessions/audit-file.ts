@@ -270,7 +270,7 @@ class Walk {
     const unknown = this.#linesBehind(head.lines, head.hash);
     if (unknown > 0)
       this.notes.push(
-        `its last lines (${unknown}) are unknown to the database: the run was killed while it wrote them`,
+        `its last lines (${unknown}) are unknown to the database: the run was killed, or could not store what they belong to`,
       );
     if (this.#torn.length > 0) this.notes.push("its last line is incomplete: the run was killed");
     else if (this.#open !== undefined)
@@ -313,7 +313,7 @@ class Walk {
     if (data === undefined) throw this.#foreignLine(this.#number);
     if (data.torn !== hashOfTorn(this.#torn)) throw this.#foreignLine(this.#number - 1);
     this.#torn = [];
-    this.notes.push(`line ${this.#number} continues after a kill`);
+    this.notes.push(`line ${this.#number} continues after a kill or a failed write`);
     this.#linesBehind(data.expected.lines, data.expected.hash);
     return data.expected;
   }

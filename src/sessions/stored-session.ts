@@ -1,11 +1,12 @@
-import type {
-  Audit,
-  Outputs,
-  Session,
-  SessionInfo,
-  SessionRecord,
-  Step,
-  StepStore,
+import {
+  type Audit,
+  isReplyPiece,
+  type Outputs,
+  type Session,
+  type SessionInfo,
+  type SessionRecord,
+  type Step,
+  type StepStore,
 } from "../core/session.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent, RunStatus } from "../core/events.ts";
@@ -62,9 +63,8 @@ export class StoredSession implements Session {
         : (storedJson(own, this.id) as SessionRecord),
     );
 
-  /** Text that is shown piece by piece is not stored: the reply's message contains it. */
   readonly log = (event: AgentEvent): void => {
-    if (event.type === "text" || event.type === "thinking") return;
+    if (isReplyPiece(event)) return;
     const body = JSON.stringify(event);
     this.#db.atomically(() => {
       this.#countOf();
@@ -75,6 +75,8 @@ export class StoredSession implements Session {
       this.#change(at);
     });
   };
+
+  readonly atomically = <T>(work: () => T): T => this.#db.atomically(work);
 
   readonly events = function* (this: StoredSession): Generator<AgentEvent> {
     for (const { event } of this.timeline()) yield event;

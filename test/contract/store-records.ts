@@ -179,6 +179,31 @@ function eventCases(add: Add): void {
     assert.deepEqual(session.records(), []);
   });
 
+  add("what is written atomically is stored as a whole or not at all", ({ store }) => {
+    const session = store.create(ABOUT);
+    session.append(message("before"));
+    session.log(note("before"));
+    const before = session.info();
+    const fails = (): never => {
+      session.append(message("half"));
+      session.audit.write([{ kind: "notice", text: "half" }]);
+      session.log(note("half"));
+      throw new Error("the other half");
+    };
+    assert.throws(() => session.atomically(fails), /the other half/);
+    assert.deepEqual(session.info(), before);
+    assert.deepEqual([session.records(), [...session.events()]], [[message("before")], [note("before")]]);
+    const written = session.atomically(() => {
+      session.append(message("after"));
+      session.log(note("after"));
+      return "written";
+    });
+    assert.equal(written, "written");
+    assert.deepEqual(session.records(), [message("before"), message("after")]);
+    assert.deepEqual([...session.events()], [note("before"), note("after")]);
+    assert.ok(session.audit.verify().ok);
+  });
+
   add("a run has a unique number, also after a killed run", ({ store }) => {
     const session = store.create(ABOUT);
     assert.deepEqual([session.lastRun(), runId(session)], [undefined, `${session.id}.1`]);

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import type {
-  Audit,
-  Notes,
-  Outputs,
-  Session,
-  SessionAbout,
-  SessionFilter,
-  SessionInfo,
-  SessionRecord,
-  SessionStore,
+import {
+  type Audit,
+  isReplyPiece,
+  type Notes,
+  type Outputs,
+  type Session,
+  type SessionAbout,
+  type SessionFilter,
+  type SessionInfo,
+  type SessionRecord,
+  type SessionStore,
 } from "../../src/core/session.ts";
 import type { AgentEvent } from "../../src/core/events.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
@@ -130,9 +131,22 @@ class MemorySession implements Session {
   records = (): readonly SessionRecord[] => structuredClone(this.#records);
 
   log = (event: AgentEvent): void => {
-    if (event.type === "text" || event.type === "thinking") return;
+    if (isReplyPiece(event)) return;
     this.#touch();
     this.#events.push({ at: this.#info.changed, event: structuredClone(event) });
+  };
+
+  atomically = <T>(work: () => T): T => {
+    const [records, events] = [this.#records.length, this.#events.length];
+    const [live, info] = [[...this.#live], this.#info];
+    try {
+      return work();
+    } catch (thrown) {
+      this.#records.length = records;
+      this.#events.length = events;
+      [this.#live, this.#info] = [live, info];
+      throw thrown;
+    }
   };
 
   events = (): Iterable<AgentEvent> => structuredClone(this.#events).map(({ event }) => event);

@@ -58,7 +58,7 @@ test("a torn last line is kept, and the line after it says so", async () => {
   const { ok, lines, notes } = audit.verify();
   assert.deepEqual([ok, lines], [true, 5]);
   assert.deepEqual(notes, [
-    "line 4 continues after a kill",
+    "line 4 continues after a kill or a failed write",
     "the run that starts at line 2 was killed",
     "the run that starts at line 5 has no end: it was killed, or is still running",
   ]);
@@ -116,7 +116,7 @@ test("successive writers whose own recovery lines were torn are reported", async
   appendFileSync(file, "\n");
   assert.ok(audit.verify().ok);
   audit.write([{ kind: "run.finished" }]);
-  assert.deepEqual(audit.verify().notes[0], "line 6 continues after a kill");
+  assert.deepEqual(audit.verify().notes[0], "line 6 continues after a kill or a failed write");
   assert.ok(audit.verify().ok);
   const whole = readFileSync(file, "utf8");
   writeFileSync(file, whole.replace('{"kind":"recov\n', '{"kind":"recow\n'));

@@ -4,7 +4,7 @@ import { withoutValues } from "../../config/mcp-settings.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody, RunChanges, RunStatus } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import type { Session } from "../../core/session.ts";
+import { isReplyPiece, type Session } from "../../core/session.ts";
 import type { Price } from "../../core/model-provider.ts";
 import { priceToday } from "../model-access.ts";
 import { POLICY_VERSION } from "../../policy/policy-version.generated.ts";
@@ -66,7 +66,7 @@ export function waitingSink(sink: Sink): WaitingSink {
 }
 
 /**
- * Numbers the events of a run. Each event is audited and stored, without its secrets, before it is shown.
+ * Numbers the events of a run. Each event is audited and stored in one step, without its secrets, before it is shown.
  * `run.finished` is the last one: later events, for instance of a subagent that is still ending, are dropped. An end
  * that cannot be stored does not count.
  */
@@ -79,6 +79,11 @@ export function sinkOf(session: Session, run: string, audit: Take, show: Take, c
     return { ...body, ...whose, seq: count.events };
   };
   const keep = (event: AgentEvent): void => session.log(cleaned(event, maskSecrets));
+  const record = (event: AgentEvent): void =>
+    session.atomically(() => {
+      audit(event);
+      keep(event);
+    });
   const open = new OpenCalls();
   const tell = (event: AgentEvent): void => {
     open.take(event);
@@ -87,8 +92,7 @@ export function sinkOf(session: Session, run: string, audit: Take, show: Take, c
   const send = (body: EventBody, agent?: string): void => {
     if (count.ends > 0) return;
     const event = numbered(body, agent);
-    audit(event);
-    keep(event);
+    if (!isReplyPiece(event)) record(event);
     if (body.type === "run.finished") count.ends += 1;
     tell(event);
   };

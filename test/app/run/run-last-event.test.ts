@@ -57,6 +57,7 @@ function telling(full: Full = {}): Told {
       if (full.session === true) throw NO_SPACE;
       logged.push(event);
     },
+    atomically: (work: () => void) => work(),
   } as unknown as Session;
   const audit = (event: AgentEvent): void => {
     if (full.audit === true) throw NO_SPACE;

@@ -37,7 +37,10 @@ test("no message sent to a remote model contains a secret, whatever its role", a
 
 test("the log of a session contains no secret, and the display gets the original text", () => {
   const [logged, shown, told]: AgentEvent[][] = [[], [], []];
-  const session = { log: (event: AgentEvent) => logged?.push(event) } as unknown as Session;
+  const session = {
+    log: (event: AgentEvent) => logged?.push(event),
+    atomically: (work: () => void) => work(),
+  } as unknown as Session;
   const sink = sinkOf(
     session,
     "r1",
