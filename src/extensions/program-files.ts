@@ -1,6 +1,5 @@
 /** Files of the programs that users add: a project's hooks and tools, and the values that both keep between calls. */
 import { createHash } from "node:crypto";
-import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parse, type ParseError } from "jsonc-parser";
 import type * as z from "zod";
@@ -13,8 +12,8 @@ import {
 } from "../core/added-programs.ts";
 import { reasonOf } from "../core/errors.ts";
 import { fieldsOf, parsedJson } from "../core/raw-data.ts";
-import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
-import { makeFolder } from "../platform/folders.ts";
+import { readRegularSync, replaceFileSync } from "../platform/safe-files.ts";
+import { whileLocked } from "../platform/folders.ts";
 
 /** Throws a one-line error if something is wrong with the file; so does the next one. */
 export const projectHooks = (file: string, text: string): readonly HookDefinition[] =>
@@ -84,17 +83,12 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
     read: () => valuesIn(file),
     change: async (changes) => {
       try {
-        makeFolder(folder);
-        const [{ FileLock }, { privateFile }] = await Promise.all([
-          import("../platform/sqlite.ts"),
-          import("../platform/sqlite.ts"),
-        ]);
-        using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
-        lock.take("reserved");
-        const next = afterChanges(valuesIn(file), changes);
-        if (typeof next === "string") return next;
-        replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
-        return undefined;
+        return await whileLocked(folder, PATIENCE_MS, () => {
+          const next = afterChanges(valuesIn(file), changes);
+          if (typeof next === "string") return next;
+          replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
+          return undefined;
+        });
       } catch (thrown) {
         return reasonOf(thrown);
       }
@@ -124,13 +118,8 @@ export function afterChanges(
 
 function valuesIn(file: string): Readonly<Record<string, unknown>> {
   try {
-    const { descriptor, stats } = openRegularSync(file, "refuse");
-    try {
-      if (stats.size > 2 * MAX_VALUES_BYTES) return {};
-      return fieldsOf(parsedJson(readFileSync(descriptor, "utf8")));
-    } finally {
-      closeSync(descriptor);
-    }
+    const text = readRegularSync(file, { links: "refuse", max: 2 * MAX_VALUES_BYTES }).toString();
+    return fieldsOf(parsedJson(text));
   } catch {
     return {};
   }

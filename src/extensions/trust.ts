@@ -1,7 +1,7 @@
-import { closeSync, lstatSync, readFileSync } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import path from "node:path";
 import { diskTroubleOf, errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { NotRegularError, openRegularSync, replaceFileSync, TooLargeError } from "../platform/safe-files.ts";
+import { NotRegularError, readRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 import {
   type Brought,
   broughtBy,
@@ -15,7 +15,7 @@ import {
   sha256Of,
 } from "./brought.ts";
 import type { RecordForm, TrustRecord } from "./trust-record.ts";
-import { makeFolder } from "../platform/folders.ts";
+import { whileLocked } from "../platform/folders.ts";
 
 /**
  * Records of what a person has seen and trusts in a project. One file per project in the user's state, named by the
@@ -195,15 +195,11 @@ function damageOf(thrown: unknown): string {
 
 /** A record of another owner, or one that others may write, does not speak for this user. */
 function ownText(file: string, uid: number): string {
-  const { descriptor, stats } = openRegularSync(file, "refuse");
-  try {
+  const check = (stats: Stats): void => {
     if (stats.uid !== uid) throw new Error(`it belongs to another user (uid ${stats.uid})`);
     if ((stats.mode & 0o022) !== 0) throw new Error("other users may write to it");
-    if (stats.size > MAX_RECORD) throw new TooLargeError(stats.size);
-    return readFileSync(descriptor, "utf8");
-  } finally {
-    closeSync(descriptor);
-  }
+  };
+  return readRegularSync(file, { links: "refuse", max: MAX_RECORD, check }).toString();
 }
 
 /** Records the shown bytes as trusted, whatever the files contain by now. */
@@ -248,10 +244,7 @@ export const forgetTrust = (owner: TrustOwner, place: ProjectPlace): Promise<voi
 
 const PATIENCE_MS = 10_000;
 
-/**
- * One writer at a time. Runs synchronously under the lock, because others in this process may be waiting; a kill leaves
- * the old record or the new one.
- */
+/** One writer at a time; a kill leaves the old record or the new one. */
 async function change(
   owner: TrustOwner,
   place: ProjectPlace,
@@ -259,19 +252,17 @@ async function change(
 ): Promise<void> {
   const folder = folderOf(owner);
   try {
-    makeFolder(folder);
-    const [{ FileLock }, { privateFile }, { recordForm }] = await Promise.all([
-      import("../platform/sqlite.ts"),
-      import("../platform/sqlite.ts"),
-      import("./trust-record.ts"),
-    ]);
-    // Awaits nothing while holding the lock: waiting for the lock blocks the whole process.
-    using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
-    lock.take("reserved");
-    const { record = { form: 1, ...place, trusted: [], declined: [] } } = recordIn(recordForm, owner, place);
-    const file = recordFile(owner, place.top);
-    const text = `${JSON.stringify(edit(record), null, 1)}\n`;
-    replaceFileSync(file, text, { aside: `${file}.new`, lasts: "name" });
+    const { recordForm } = await import("./trust-record.ts");
+    await whileLocked(folder, PATIENCE_MS, () => {
+      const { record = { form: 1, ...place, trusted: [], declined: [] } } = recordIn(
+        recordForm,
+        owner,
+        place,
+      );
+      const file = recordFile(owner, place.top);
+      const text = `${JSON.stringify(edit(record), null, 1)}\n`;
+      replaceFileSync(file, text, { aside: `${file}.new`, lasts: "name" });
+    });
   } catch (thrown) {
     const busy = diskTroubleOf(thrown) === "busy";
     const why = busy ? `another harness has kept it locked for ${PATIENCE_MS / 1000} s` : reasonOf(thrown);

@@ -1,10 +1,10 @@
 /** The providers that are accessed by an address and a key, by their names in the settings. */
-import { closeSync, readFileSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { quote } from "shell-quote";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
-import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
+import { NotRegularError, readRegularSync } from "../platform/safe-files.ts";
 
 interface ProviderServer {
   /** The name that people know. */
@@ -89,33 +89,28 @@ function keysIn(file: string): z.infer<typeof keyFile> {
 
 /** Reads the very file that was checked, and never blocks on opening it. */
 function readSecret(file: string): string | undefined {
-  let opened: ReturnType<typeof openRegularSync>;
+  const check = (stats: Stats): void => {
+    checkSecret(file, stats);
+  };
   try {
-    opened = openRegularSync(file, "follow");
+    return readRegularSync(file, { links: "follow", max: MAX_KEY_FILE, check }).toString();
   } catch (thrown) {
+    if (thrown instanceof HarnessError) throw thrown;
     if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
     if (thrown instanceof NotRegularError) throw noKeys(file);
     throw new HarnessError(EXIT.usage, `cannot read ${file}: ${reasonOf(thrown)}`, `Fix it, or remove it.`);
   }
-  const { descriptor } = opened;
-  try {
-    const { mode, size, uid } = opened.stats;
-    if (size > MAX_KEY_FILE) throw noKeys(file);
-    if ((mode & GROUP_AND_OTHERS) !== 0) {
-      const shown = (mode & 0o777).toString(8).padStart(4, "0");
-      const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
-      throw new HarnessError(EXIT.usage, reason, `chmod 600 ${quote([file])}`);
-    }
-    if (uid !== process.getuid?.())
-      throw new HarnessError(
-        EXIT.usage,
-        `${file} belongs to another user`,
-        `Change its owner, or remove it.`,
-      );
-    return readFileSync(descriptor, "utf8");
-  } finally {
-    closeSync(descriptor);
+}
+
+function checkSecret(file: string, { mode, size, uid }: Stats): void {
+  if (size > MAX_KEY_FILE) throw noKeys(file);
+  if ((mode & GROUP_AND_OTHERS) !== 0) {
+    const shown = (mode & 0o777).toString(8).padStart(4, "0");
+    const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
+    throw new HarnessError(EXIT.usage, reason, `chmod 600 ${quote([file])}`);
   }
+  if (uid !== process.getuid?.())
+    throw new HarnessError(EXIT.usage, `${file} belongs to another user`, `Change its owner, or remove it.`);
 }
 
 const noKeys = (file: string): HarnessError =>

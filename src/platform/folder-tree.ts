@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import {
+  type BigIntStats,
   closeSync,
   constants,
   fstatSync,
@@ -9,7 +10,6 @@ import {
   readlinkSync,
   readSync,
 } from "node:fs";
-import type { BigIntStats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
 
 /**

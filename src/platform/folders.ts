@@ -23,6 +23,18 @@ export function makeFolder(folder: string, mode = PRIVATE): void {
     }
 }
 
+/**
+ * Runs `work` while no other process does so in this folder, which is made if it is missing. Waiting for the lock
+ * blocks the whole process, so `work` awaits nothing.
+ */
+export async function whileLocked<T>(folder: string, patienceMs: number, work: () => T): Promise<T> {
+  makeFolder(folder);
+  const { FileLock, privateFile } = await import("./sqlite.ts");
+  using lock = new FileLock(privateFile(path.join(folder, "lock")), patienceMs);
+  lock.take("reserved");
+  return work();
+}
+
 const isFolder = (at: string): boolean => {
   try {
     return statSync(at, { throwIfNoEntry: false })?.isDirectory() === true;

@@ -6,6 +6,7 @@ import {
   fsyncSync,
   openSync,
   type PathLike,
+  readFileSync,
   renameSync,
   rmSync,
   type Stats,
@@ -95,6 +96,21 @@ export async function readRegular(file: PathLike, { links, max }: Bounds): Promi
   const { handle, stats } = opened;
   if (stats.size > max) throw new TooLargeError(stats.size);
   return await handle.readFile();
+}
+
+/** The same, synchronously. `check` sees the opened file before it is read, and throws if it must not be. */
+export function readRegularSync(
+  file: PathLike,
+  { links, max, check }: Bounds & { readonly check?: (stats: Stats) => void },
+): Buffer {
+  const { descriptor, stats } = openRegularSync(file, links);
+  try {
+    check?.(stats);
+    if (stats.size > max) throw new TooLargeError(stats.size);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** The first `max` bytes of a file, or as many as there are. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import test from "node:test";
-import { makeFolder } from "../../src/platform/folders.ts";
+import { makeFolder, whileLocked } from "../../src/platform/folders.ts";
+import { FileLock } from "../../src/platform/sqlite.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const thrownBy = (folder: string): NodeJS.ErrnoException => {
@@ -59,3 +60,18 @@ test(
     }
   },
 );
+
+test("work that is done while the folder is locked is done by one at a time, and an error ends the lock", async () => {
+  await using place = await scratch();
+  const folder = place.at("a/b");
+  const order: string[] = [];
+  const nested = whileLocked(folder, 0, () => {
+    using other = new FileLock(`${folder}/lock`, 0);
+    assert.throws(() => other.take("reserved"), /locked/);
+    order.push("first");
+    throw new Error("halfway");
+  });
+  await assert.rejects(nested, /halfway/);
+  assert.equal(await whileLocked(folder, 0, () => order.push("second")), 2);
+  assert.deepEqual(order, ["first", "second"]);
+});

@@ -11,6 +11,7 @@ import {
   openRegularSync,
   readRegular,
   readRegularHead,
+  readRegularSync,
   replaceFile,
   replaceFileSync,
   TooLargeError,
@@ -32,6 +33,10 @@ const OPENERS: Readonly<Record<string, (file: string, links: Links) => Promise<s
       closeSync(descriptor);
     }),
   readRegular: async (file, links) => (await readRegular(file, { links, max: MAX })).toString(),
+  readRegularSync: (file, links) =>
+    new Promise((resolve) => {
+      resolve(readRegularSync(file, { links, max: MAX }).toString());
+    }),
   readRegularHead: async (file, links) => (await readRegularHead(file, { links, max: MAX })).toString(),
 };
 
@@ -100,11 +105,24 @@ test("a file of the maximum size is read, a larger one is refused, and its head 
   await using place = await scratch({ fits: "x".repeat(MAX), large: "y".repeat(MAX + 1) });
   const bounds = { links: "refuse", max: MAX } as const;
   assert.equal((await readRegular(place.at("fits"), bounds)).length, MAX);
-  await assert.rejects(
-    readRegular(place.at("large"), bounds),
-    (thrown) => thrown instanceof TooLargeError && thrown.size === MAX + 1,
-  );
+  assert.equal(readRegularSync(place.at("fits"), bounds).length, MAX);
+  const isTooLarge = (thrown: unknown): boolean => thrown instanceof TooLargeError && thrown.size === MAX + 1;
+  await assert.rejects(readRegular(place.at("large"), bounds), isTooLarge);
+  assert.throws(() => readRegularSync(place.at("large"), bounds), isTooLarge);
   assert.equal((await readRegularHead(place.at("large"), bounds)).toString(), "y".repeat(MAX));
+});
+
+test("a check sees the opened file, and its error leaves nothing open", async () => {
+  await using place = await scratch({ a: "text" });
+  const before = descriptors();
+  const check = ({ size }: { readonly size: number }): void => {
+    throw new Error(`not ${size} bytes`);
+  };
+  assert.throws(
+    () => readRegularSync(place.at("a"), { links: "refuse", max: MAX, check }),
+    /^Error: not 4 bytes$/,
+  );
+  assert.equal(descriptors(), before);
 });
 
 test("a file that is removed or replaced after opening is read as it was opened", async () => {

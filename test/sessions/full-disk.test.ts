@@ -20,7 +20,16 @@ test(
     await using place = await scratch({ "state/audit/x": "" });
     const script =
       'mount -t tmpfs -o size=64k none "$1/state/audit"; "$2" "$3" "$1/state" "mount -o remount,size=256k $1/state/audit"';
-    const words = ["-rm", "sh", "-ec", script, "sh", place.path, process.execPath, fixture("audit-on-full-disk.ts")];
+    const words = [
+      "-rm",
+      "sh",
+      "-ec",
+      script,
+      "sh",
+      place.path,
+      process.execPath,
+      fixture("audit-on-full-disk.ts"),
+    ];
     const { stdout } = await promisify(execFile)("unshare", words);
     const { taken, failures, full, after } = JSON.parse(stdout) as {
       taken: number;

@@ -151,10 +151,7 @@ async function searchTools(
   { provider, url }: NonNullable<Settings["web"]["search"]>,
   holdsSecret: JudgeText,
 ): Promise<AnyTool[]> {
-  const [{ webSearchTool }, { SERVICES }] = await Promise.all([
-    import("../../extensions/web/web-search.ts"),
-    import("../../extensions/web/web-search.ts"),
-  ]);
+  const { SERVICES, webSearchTool } = await import("../../extensions/web/web-search.ts");
   const { url: usual = "", key: variable } = SERVICES[provider];
   const key = variable === undefined ? "" : (env[variable]?.trim() ?? "");
   if (variable !== undefined && !/^[\u0021-\u007e]+$/.test(key)) {

@@ -200,9 +200,8 @@ export interface Proposed {
 
 /** All runs of all given sessions together, which must be of one workspace. */
 export async function proposedFor(host: Host, sessions: readonly Session[]): Promise<Proposed> {
-  const [{ recordingOf }, { proposePolicy }, { proposalText }] = await Promise.all([
+  const [{ recordingOf }, { proposePolicy, proposalText }] = await Promise.all([
     import("../../policy/propose-grants.ts"),
-    import("../../policy/propose-policy.ts"),
     import("../../policy/propose-policy.ts"),
   ]);
   const recording = recordingOf(eventsOf(sessions));

@@ -255,10 +255,7 @@ export async function agentBox(
 
 /** The box with canaries in it; a touch by any of its commands is reported, and ends the run. */
 async function withCanaries(box: OwnedBox, { emit, end }: CanaryWatch): Promise<OwnedBox> {
-  const [{ plantCanaries }, { canaryBox }] = await Promise.all([
-    import("../../boxes/canaries.ts"),
-    import("../../boxes/canaries.ts"),
-  ]);
+  const { canaryBox, plantCanaries } = await import("../../boxes/canaries.ts");
   const canaries = await plantCanaries(box);
   return canaryBox(box, canaries, ({ canary, path, command, by }) => {
     const programs = by.map((words) => commandText(words));

@@ -52,10 +52,9 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
   }
   if (resumed) await endDeadBoxes(host, session);
   return lazily(async () => {
-    const [{ RunCheckpoints }, stores, { keepWithin }] = await Promise.all([
+    const [{ keepWithin, RunCheckpoints }, stores] = await Promise.all([
       import("../../sessions/checkpoints/recorder.ts"),
       checkpointStores(),
-      import("../../sessions/checkpoints/recorder.ts"),
     ]);
     const open = () => stores({ stateDir: state, workspace });
     const makeRoom = (own: CheckpointStore): void => keepWithin(own, session.id, state);

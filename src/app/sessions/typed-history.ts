@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import { openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
-import { makeFolder } from "../../platform/folders.ts";
+import { readRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
+import { whileLocked } from "../../platform/folders.ts";
 
 /**
  * What a person typed in chats, for the keys that bring it back; kept per workspace, and only on this machine. One file
@@ -38,15 +37,10 @@ export function typedHistory({ stateDir, workspace }: TypedPlace): TypedHistory 
     keep: async (text) => {
       if (!isKept(text)) return undefined;
       try {
-        makeFolder(folder);
-        const [{ FileLock }, { privateFile }] = await Promise.all([
-          import("../../platform/sqlite.ts"),
-          import("../../platform/sqlite.ts"),
-        ]);
-        using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
-        lock.take("reserved");
-        const next = withTyped(textsIn(file), text);
-        replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
+        await whileLocked(folder, PATIENCE_MS, () => {
+          const next = withTyped(textsIn(file), text);
+          replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
+        });
         return undefined;
       } catch (thrown) {
         return reasonOf(thrown);
@@ -73,14 +67,9 @@ export function withTyped(before: readonly string[], text: string): readonly str
 
 function textsIn(file: string): readonly string[] {
   try {
-    const { descriptor, stats } = openRegularSync(file, "refuse");
-    try {
-      if (stats.size > 2 * MAX_BYTES) return [];
-      const value: unknown = JSON.parse(readFileSync(descriptor, "utf8"));
-      return Array.isArray(value) ? value.filter((each) => typeof each === "string").slice(-MAX_KEPT) : [];
-    } finally {
-      closeSync(descriptor);
-    }
+    const text = readRegularSync(file, { links: "refuse", max: 2 * MAX_BYTES }).toString();
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.filter((each) => typeof each === "string").slice(-MAX_KEPT) : [];
   } catch {
     return [];
   }

@@ -1,9 +1,9 @@
-import { closeSync, readFileSync } from "node:fs";
+import type { Stats } from "node:fs";
 import * as z from "zod";
 import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Message, SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
-import { openRegularSync } from "../../platform/safe-files.ts";
+import { readRegularSync } from "../../platform/safe-files.ts";
 import { JsonEnds } from "../reply.ts";
 import type { WireRequest } from "../model-api.ts";
 
@@ -227,13 +227,10 @@ const fault = (file: string, line: number, reason: string): HarnessError =>
 
 function textOf(file: string): string {
   try {
-    const { descriptor, stats } = openRegularSync(file, "follow");
-    try {
-      if (stats.size > MAX_BYTES) throw new Error(`it has ${stats.size} bytes, too many for a scenario`);
-      return readFileSync(descriptor, "utf8");
-    } finally {
-      closeSync(descriptor);
-    }
+    const check = ({ size }: Stats): void => {
+      if (size > MAX_BYTES) throw new Error(`it has ${size} bytes, too many for a scenario`);
+    };
+    return readRegularSync(file, { links: "follow", max: MAX_BYTES, check }).toString();
   } catch (thrown) {
     throw new HarnessError(EXIT.usage, `cannot read the scenario ${file}: ${reasonOf(thrown)}`, REMEDY);
   }
