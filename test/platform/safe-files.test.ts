@@ -116,6 +116,7 @@ test("a check sees the opened file, and its error leaves nothing open", async ()
   await using place = await scratch({ a: "text" });
   const before = descriptors();
   const check = ({ size }: { readonly size: number }): void => {
+    assert.equal(descriptors(), before + 1);
     throw new Error(`not ${size} bytes`);
   };
   assert.throws(
