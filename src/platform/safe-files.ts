@@ -6,7 +6,7 @@ import {
   fsyncSync,
   openSync,
   type PathLike,
-  readFileSync,
+  readSync,
   renameSync,
   rmSync,
   type Stats,
@@ -93,9 +93,7 @@ interface Bounds {
 /** The whole content of a file of at most `max` bytes; rejects with TooLargeError for a larger one. */
 export async function readRegular(file: PathLike, { links, max }: Bounds): Promise<Buffer> {
   await using opened = await openRegular(file, links);
-  const { handle, stats } = opened;
-  if (stats.size > max) throw new TooLargeError(stats.size);
-  return await handle.readFile();
+  return await readWhole(opened, max);
 }
 
 /** The same, synchronously. `check` sees the opened file before it is read, and throws if it must not be. */
@@ -106,11 +104,41 @@ export function readRegularSync(
   const { descriptor, stats } = openRegularSync(file, links);
   try {
     check?.(stats);
-    if (stats.size > max) throw new TooLargeError(stats.size);
-    return readFileSync(descriptor);
+    const buffer = bufferFor(stats, max);
+    let length = 0;
+    for (let more = 1; more > 0 && length < buffer.length; length += more)
+      more = readSync(descriptor, buffer, length, buffer.length - length, length);
+    return filled(buffer, length, stats);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/**
+ * The content that an opened file had when it was opened. Whoever may write to it can let it grow meanwhile: never more
+ * than `max` bytes are read. Some files of the kernel report no size; they are read to their end.
+ */
+export async function readWhole(
+  { handle, stats }: Pick<OpenedFile, "handle" | "stats">,
+  max: number,
+): Promise<Buffer> {
+  const buffer = bufferFor(stats, max);
+  let length = 0;
+  for (let more = 1; more > 0 && length < buffer.length; length += more)
+    ({ bytesRead: more } = await handle.read(buffer, length, buffer.length - length, length));
+  return filled(buffer, length, stats);
+}
+
+const UNKNOWN_SIZE = 2 ** 16;
+
+function bufferFor({ size }: Stats, max: number): Buffer {
+  if (size > max) throw new TooLargeError(size);
+  return Buffer.allocUnsafe(size === 0 ? Math.min(max, UNKNOWN_SIZE) + 1 : size);
+}
+
+function filled(buffer: Buffer, length: number, { size }: Stats): Buffer {
+  if (size === 0 && length === buffer.length) throw new TooLargeError(length);
+  return buffer.subarray(0, length);
 }
 
 /** The first `max` bytes of a file, or as many as there are. */

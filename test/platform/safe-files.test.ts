@@ -12,6 +12,7 @@ import {
   readRegular,
   readRegularHead,
   readRegularSync,
+  readWhole,
   replaceFile,
   replaceFileSync,
   TooLargeError,
@@ -204,4 +205,29 @@ test("content that must survive a power cut is flushed before the rename, and th
   t.mock.restoreAll();
   syncBuiltinESMExports();
   assert.deepEqual(seen, ["name", "content", "name", "content", "name", "folder"]);
+});
+
+test("a file that grows while it is read gives what it had when it was opened", async () => {
+  await using place = await scratch();
+  const file = await place.write("a", "text");
+  await using opened = await openRegular(file, "refuse");
+  fs.appendFileSync(file, "x".repeat(10 * MAX));
+  assert.equal((await readWhole(opened, MAX)).toString(), "text");
+});
+
+test("a file that shrinks while it is read gives what is left", async () => {
+  await using place = await scratch();
+  const file = await place.write("a", "text");
+  await using opened = await openRegular(file, "refuse");
+  fs.truncateSync(file, 2);
+  assert.equal((await readWhole(opened, MAX)).toString(), "te");
+});
+
+test("a file that reports no size but has more than may be read is refused", async () => {
+  await assert.rejects(readRegular("/proc/self/status", { links: "follow", max: MAX }), TooLargeError);
+  assert.throws(() => readRegularSync("/proc/self/status", { links: "follow", max: MAX }), TooLargeError);
+  assert.match(
+    (await readRegular("/proc/self/status", { links: "follow", max: 2 ** 16 })).toString(),
+    /^Name:/,
+  );
 });

@@ -15,7 +15,7 @@ import { type FileHandle, lstat, open } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/raw-data.ts";
-import { openRegular } from "../../platform/safe-files.ts";
+import { openRegular, readWhole } from "../../platform/safe-files.ts";
 
 /**
  * Paths that a process in a box may replace at any moment: looked at without following a link, opened part by part, and
@@ -98,7 +98,7 @@ const MAX_BYTES = 2 ** 20;
 export async function readSmall(file: string): Promise<string | undefined> {
   await using opened = await openRegular(file, "refuse").catch(() => undefined);
   if (opened === undefined || opened.stats.size > MAX_BYTES) return undefined;
-  return await opened.handle.readFile("utf8");
+  return (await readWhole(opened, MAX_BYTES)).toString("utf8");
 }
 
 export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

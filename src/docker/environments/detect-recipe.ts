@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { openRegular } from "../../platform/safe-files.ts";
+import { openRegular, readWhole } from "../../platform/safe-files.ts";
 import { ECOSYSTEMS, type Folder, type Needs, TOP, VERSION_FILES } from "./ecosystems.ts";
 import { lastName } from "../../core/file-names.ts";
 import { fieldsIn } from "../../core/raw-data.ts";
@@ -104,13 +104,13 @@ async function inFolder(workspace: string, folder: string): Promise<Entries> {
 async function readProjectFile(workspace: string, name: string): Promise<ProjectFile | undefined> {
   try {
     await using opened = await openRegular(path.join(workspace, name), "refuse");
-    const { handle, stats } = opened;
+    const { stats } = opened;
     const hash = createHash("sha256");
     if (stats.size > HASHED_BYTES) {
       hash.update(`${stats.size} ${stats.mtimeMs}`);
       return { path: name, text: "", hash: hash.digest("hex") };
     }
-    const bytes = await handle.readFile();
+    const bytes = await readWhole(opened, HASHED_BYTES);
     hash.update(bytes);
     return { path: name, text: bytes.subarray(0, TEXT_BYTES).toString("utf8"), hash: hash.digest("hex") };
   } catch {
