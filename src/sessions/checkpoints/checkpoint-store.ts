@@ -76,6 +76,7 @@ export class CheckpointStore implements Disposable {
   async look(signal?: AbortSignal): Promise<Tree> {
     const { workspace, stateDir } = this.#place;
     this.#lastSeen ??= readSeen(this.#seenFile());
+    this.#reader.begin();
     try {
       const request = {
         root: workspace,

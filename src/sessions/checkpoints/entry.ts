@@ -151,6 +151,13 @@ const PIECE = 4 * 2 ** 20;
 const TRIES = 3;
 /** Contents of larger files are not kept. */
 export const MAX_BYTES = 2 ** 30;
+/** The most bytes that one look at a workspace reads of holes: a command makes any number of them for nothing. */
+const MAX_HOLES = 4 * 2 ** 30;
+/** In smaller files, holes and further names cost no more than the files themselves. */
+const SMALL_BYTES = 2 ** 16;
+const BLOCK = 512;
+/** The most files with several names whose content is remembered during a look. */
+const MAX_SHARED = 10_000;
 
 interface Read {
   readonly stats: Stats;
@@ -162,9 +169,27 @@ interface Read {
 export class ContentReader {
   readonly #packs: Packs;
   readonly #buffer = Buffer.allocUnsafeSlow(PIECE);
+  readonly #shared = new Map<string, Read>();
+  readonly #maxHoles: number;
+  #holes = 0;
 
-  constructor(packs: Packs) {
+  constructor(packs: Packs, maxHoles = MAX_HOLES) {
     this.#packs = packs;
+    this.#maxHoles = maxHoles;
+  }
+
+  /** Begins another look at a workspace. */
+  begin(): void {
+    this.#shared.clear();
+    this.#holes = 0;
+  }
+
+  /** Whether the content of this file is kept. */
+  keeps({ size, blocks }: Stats): boolean {
+    const holes = size - blocks * BLOCK;
+    if (size > MAX_BYTES || (holes > SMALL_BYTES && this.#holes + holes > this.#maxHoles)) return false;
+    if (holes > SMALL_BYTES) this.#holes += holes;
+    return true;
   }
 
   /** undefined if there is no readable file any more. Throws only if the packs cannot store the content. */
@@ -173,17 +198,31 @@ export class ContentReader {
     if (descriptor === undefined) return undefined;
     try {
       if (!isReallyAt(descriptor, whole)) return undefined;
-      for (let tried = 1; ; tried += 1) {
-        const before = fstatSync(descriptor);
-        if (!before.isFile()) return undefined;
-        const pieces = this.#pieces(descriptor);
-        if (pieces === undefined) return undefined;
-        const stats = fstatSync(descriptor);
-        const stable = sameTimes(before, stats);
-        if (stable || tried === TRIES) return { stats, pieces, stable };
-      }
+      const stats = fstatSync(descriptor);
+      const shared = this.#shared.get(inodeOf(stats));
+      if (shared !== undefined && sameTimes(shared.stats, stats)) return shared;
+      const read = this.#readOpened(descriptor);
+      if (read !== undefined && stats.nlink > 1 && stats.size > SMALL_BYTES) this.#share(read);
+      return read;
     } finally {
       closeSync(descriptor);
+    }
+  }
+
+  #share(read: Read): void {
+    if (this.#shared.size >= MAX_SHARED) this.#shared.clear();
+    this.#shared.set(inodeOf(read.stats), read);
+  }
+
+  #readOpened(descriptor: number): Read | undefined {
+    for (let tried = 1; ; tried += 1) {
+      const before = fstatSync(descriptor);
+      if (!before.isFile()) return undefined;
+      const pieces = this.#pieces(descriptor);
+      if (pieces === undefined) return undefined;
+      const stats = fstatSync(descriptor);
+      const stable = sameTimes(before, stats);
+      if (stable || tried === TRIES) return { stats, pieces, stable };
     }
   }
 
@@ -215,6 +254,8 @@ export class ContentReader {
     }
   }
 }
+
+const inodeOf = ({ dev, ino }: Stats): string => `${dev}:${ino}`;
 
 function opened(whole: string | Buffer): number | undefined {
   try {

@@ -8,7 +8,6 @@ import {
   hostPath,
   isSkippedName,
   keyOf,
-  MAX_BYTES,
   parentOf,
   sameTimes,
   type Tree,
@@ -84,9 +83,10 @@ export function entryAt(path: string, stats: Stats, { root, reader, owner }: Ent
   if (stats.isDirectory()) return { kind: "folder", ...common };
   if (stats.isSymbolicLink()) return { kind: "link", target: linkAt(whole), ...ownerOf(stats, owner) };
   if (!stats.isFile()) return { kind: "odd", what: oddOf(stats), ...common };
-  const read = stats.size > MAX_BYTES ? undefined : reader.read(whole);
+  const keeps = reader.keeps(stats);
+  const read = keeps ? reader.read(whole) : undefined;
   if (read === undefined) {
-    const why: UnkeptEntry["why"] = stats.size > MAX_BYTES ? "large" : "unreadable";
+    const why: UnkeptEntry["why"] = keeps ? "unreadable" : "large";
     const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs].join(" ");
     return { kind: "unkept", why, folder: false, size: stats.size, stamp, ...common };
   }

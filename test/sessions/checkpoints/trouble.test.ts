@@ -4,6 +4,7 @@ import {
   chmodSync,
   chownSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -16,7 +17,8 @@ import {
 } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { MAX_BYTES } from "../../../src/sessions/checkpoints/entry.ts";
+import { ContentReader, MAX_BYTES } from "../../../src/sessions/checkpoints/entry.ts";
+import { Packs } from "../../../src/sessions/checkpoints/packs.ts";
 import { writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
 import { forgetSession, keepWithin, RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
@@ -59,6 +61,39 @@ test("a large file is kept in pieces, and a sparse one takes at most one of them
   const packs = readdirSync(store.packs.folder, { withFileTypes: true });
   const bytes = packs.map(({ name }) => readFileSync(path.join(store.packs.folder, name)).length);
   assert.ok(bytes.reduce((sum, each) => sum + each, 0) < 5 * 2 ** 20, String(bytes));
+});
+
+test("one look reads only so much of the holes that files have", async () => {
+  await using kept = await keptRun({ "dense.bin": "x".repeat(2 ** 20) });
+  for (const name of ["a", "b", "c"]) {
+    writeFileSync(kept.place.at(`work/${name}`), "");
+    truncateSync(kept.place.at(`work/${name}`), 2 ** 20);
+  }
+  using packs = new Packs(kept.place.at("packs"));
+  const reader = new ContentReader(packs, 2 * 2 ** 20);
+  const keeps = (name: string): boolean => reader.keeps(lstatSync(kept.place.at(`work/${name}`)));
+  assert.deepEqual(["a", "b", "c", "dense.bin"].map(keeps), [true, true, false, true]);
+  reader.begin();
+  assert.equal(keeps("c"), true);
+});
+
+test("a file with many names is read once in a look, and again when it has changed", async () => {
+  await using kept = await keptRun({ "one.bin": "x".repeat(2 ** 20) });
+  const [one, two] = [kept.place.at("work/one.bin"), kept.place.at("work/two.bin")];
+  linkSync(one, two);
+  using packs = new Packs(kept.place.at("packs"));
+  let stored = 0;
+  const put = packs.put.bind(packs);
+  packs.put = (content) => {
+    stored += 1;
+    return put(content);
+  };
+  const reader = new ContentReader(packs);
+  const pieces = [one, two].map((file) => reader.read(file)?.pieces);
+  assert.deepEqual(pieces[0], pieces[1]);
+  assert.equal(stored, 1);
+  writeFileSync(one, "y".repeat(2 ** 20));
+  assert.notDeepEqual(reader.read(two)?.pieces, pieces[0]);
 });
 
 test("a change that restores size and modification time is noticed", async () => {
