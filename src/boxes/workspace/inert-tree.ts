@@ -11,26 +11,14 @@ import {
   renameSync,
   type Stats,
 } from "node:fs";
-import {
-  chmod,
-  type FileHandle,
-  mkdir,
-  open,
-  readdir,
-  readlink,
-  rename,
-  rmdir,
-  symlink,
-  unlink,
-} from "node:fs/promises";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { quote } from "shell-quote";
 import { errorCode } from "../../core/errors.ts";
 import { fold, protectedName } from "../../core/file-names.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
-import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
-import { DIRECTORY, type HeldFolder, holdFolder, lstatIfThere, O_PATH, unlockFolder } from "./safe-paths.ts";
+import { DIRECTORY, O_PATH } from "./safe-paths.ts";
+import type { SharedCopies } from "./shared-copies.ts";
 
 /** An entry, given by the number of its part and its path in that part. */
 interface TreePosition {
@@ -51,6 +39,12 @@ interface TreeChanges {
 const MAX_COUNT = { levels: 48, characters: 1500 } as const;
 
 /**
+ * What becomes of executable files that have further names: copies are made inert; they stay as they are, because the
+ * tree is about to be copied; or no name of theirs lies outside of the tree, so they are made inert themselves.
+ */
+type Copies = SharedCopies | "later" | "none";
+
+/**
  * Makes a tree inert in place: nothing in it can be executed, and no program obeys it, whoever enters it. Names that
  * programs look for are changed, at any depth. What lies too deep for paths is cut off and put beside the rest in the
  * top folder. Folders are entered through descriptors, so that no link is followed, whatever a process does there
@@ -61,12 +55,14 @@ export class Inert implements TreeChanges {
   readonly modes: (TreePosition & { readonly mode: number; readonly folder: boolean })[] = [];
   readonly renames: (TreePosition & { readonly name: string; readonly inert: string })[] = [];
   readonly #token = randomBytes(6).toString("hex");
+  #copies: Copies = "none";
   #steps = 0;
 
   readonly partName = (part: number): string => `part-${this.#token}-${part}`;
 
   /** Unlocks what its owner may not read, removes the right to execute, and cuts off what lies too deep. */
-  async straighten(top: string): Promise<void> {
+  async straighten(top: string, copies: Copies): Promise<void> {
+    this.#copies = copies;
     this.#allow(top, { part: 0, rel: "" }, true);
     await inFolder(top, async (above) => {
       await this.#straightenIn(above, above, { part: 0, rel: "" });
@@ -94,12 +90,15 @@ export class Inert implements TreeChanges {
 
   /** Another name of the file may be one of the user's; then a copy is made inert. */
   async #allowFile(at: EntryPath, name: string, spot: TreePosition, stats: Stats): Promise<void> {
-    if (stats.nlink > 1 && (stats.mode & 0o111) !== 0) {
-      const own = `part-${this.#token}-copy`;
-      await copyRegular(at(name), at(own));
-      renameEntry(at(own), at(name));
-    }
-    unlessGone(() => this.#allow(at(name), spot, false));
+    const shared = this.#copies !== "none" && stats.nlink > 1 && (stats.mode & 0o111) !== 0;
+    if (!shared) return void unlessGone(() => this.#allow(at(name), spot, false));
+    // A copy that other names share may be inert already.
+    this.modes.push({ ...spot, mode: stats.mode & 0o777, folder: false });
+    if (typeof this.#copies === "string") return;
+    const own = `part-${this.#token}-copy`;
+    await this.#copies.file(at(name), at(own));
+    renameEntry(at(own), at(name));
+    unlessGone(() => this.#allow(at(name), undefined, false));
   }
 
   /** Renames what a program might look for. The tree must have been straightened. */
@@ -141,7 +140,7 @@ export class Inert implements TreeChanges {
   }
 
   /** Lets the owner enter a folder and read a file; nobody may execute a file. */
-  #allow(place: string, spot: TreePosition, folder: boolean): void {
+  #allow(place: string, spot: TreePosition | undefined, folder: boolean): void {
     const linux = process.platform === "linux";
     const fd = openSync(bytesOfText(place), constants.O_NOFOLLOW | (linux ? O_PATH : constants.O_NONBLOCK));
     try {
@@ -152,7 +151,7 @@ export class Inert implements TreeChanges {
         return;
       if (linux) chmodSync(`/proc/self/fd/${fd}`, wanted);
       else fchmodSync(fd, wanted);
-      this.modes.push({ ...spot, mode: mode & 0o777, folder });
+      if (spot !== undefined) this.modes.push({ ...spot, mode: mode & 0o777, folder });
     } finally {
       closeSync(fd);
     }
@@ -306,98 +305,4 @@ function folderSteps(folder: string): readonly string[] {
     piece += `/${part}`;
   }
   return [...found, piece === "" ? "/" : piece];
-}
-
-/** Moves one entry of any kind without following it. To another file system the entry is copied, then removed. */
-export async function move(from: string, to: string): Promise<void> {
-  try {
-    await renameOrOpenUp(from, to);
-  } catch (thrown) {
-    if (errorCode(thrown) !== "EXDEV") throw thrown;
-    await copyWhole(from, to);
-    await remove(from);
-  }
-}
-
-/** Removes an incomplete copy, which would take the room of what is moved next. */
-export async function copyWhole(from: string, to: string): Promise<void> {
-  try {
-    await copy(from, to);
-  } catch (thrown) {
-    await remove(to).catch(() => undefined);
-    throw thrown;
-  }
-}
-
-/** Renaming a folder needs the right to write to it: a folder made with mode 0 is unlocked first. */
-export async function renameOrOpenUp(from: string, to: string): Promise<void> {
-  try {
-    await rename(bytesOfText(from), bytesOfText(to));
-  } catch (thrown) {
-    if (!["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
-    if (!unlockFolder(bytesOfText(from).toString("latin1"))) throw thrown;
-    await rename(bytesOfText(from), bytesOfText(to));
-  }
-}
-
-/** Links stay links; FIFOs, sockets and devices are left out, as they hold no data. Goes no deeper than paths can. */
-async function copy(from: string, to: string): Promise<void> {
-  const stats = await lstatIfThere(from);
-  if (stats?.isSymbolicLink() === true)
-    await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));
-  else if (stats?.isFile() === true) await copyRegular(from, to);
-  else if (stats?.isDirectory() === true) {
-    await mkdir(bytesOfText(to), { mode: 0o700 });
-    await using folder = await holdFolder(from, "");
-    for (const name of await namesInFolder(folder)) await copy(folder.entry(name), `${to}/${name}`);
-    await chmod(bytesOfText(to), stats.mode & 0o777);
-  }
-}
-
-export async function copyRegular(from: string, to: string): Promise<void> {
-  await using opened = await openRegular(bytesOfText(from), "refuse").catch((thrown: unknown) => {
-    if (thrown instanceof NotRegularError) return undefined;
-    throw thrown;
-  });
-  if (opened === undefined) return;
-  const { handle: source, stats } = opened;
-  await using target = await open(bytesOfText(to), "wx", stats.mode & 0o777);
-  if (stats.blocks > 0) await copyBytes(source, target);
-  await target.truncate(stats.size);
-  await target.chmod(stats.mode & 0o777);
-  await target.utimes(stats.atime, stats.mtime);
-}
-
-const PIECE = 2 ** 20;
-
-/** Holes stay holes: a file that takes no space in the workspace must not fill the other disk. */
-async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {
-  const [piece, zeros] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
-  for (let at = 0; ;) {
-    const { bytesRead } = await source.read(piece, 0, PIECE, at);
-    if (bytesRead === 0) return;
-    const read = piece.subarray(0, bytesRead);
-    if (!read.equals(zeros.subarray(0, bytesRead))) await writeWhole(target, read, at);
-    at += bytesRead;
-  }
-}
-
-async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await target.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-}
-
-const namesInFolder = async (folder: HeldFolder): Promise<readonly string[]> =>
-  (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfBytes);
-
-/** Removes an entry and all below it without following links. */
-export async function remove(file: string): Promise<void> {
-  const stats = await lstatIfThere(file);
-  if (stats === undefined) return;
-  if (!stats.isDirectory()) return unlink(bytesOfText(file));
-  {
-    await using folder = await holdFolder(file, "");
-    for (const name of await namesInFolder(folder)) await remove(folder.entry(name));
-  }
-  await rmdir(bytesOfText(file));
 }

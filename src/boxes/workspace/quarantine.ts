@@ -6,16 +6,8 @@ import { fold, protectedName } from "../../core/file-names.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { firstOf } from "../../core/wording.ts";
 import { makeFolder } from "../../platform/folders.ts";
-import {
-  copyRegular,
-  copyWhole,
-  Inert,
-  move,
-  remove,
-  renameOrOpenUp,
-  takeBackScript,
-  type TakenOut,
-} from "./inert-tree.ts";
+import { Inert, takeBackScript, type TakenOut } from "./inert-tree.ts";
+import { remove, renameOrOpenUp, SharedCopies } from "./shared-copies.ts";
 import { liesIn, outermost } from "./protected-mounts.ts";
 import { walk } from "./protected-walk.ts";
 import type { Protection } from "./protection.ts";
@@ -106,8 +98,7 @@ export interface Quarantined {
  * open, so a process in the box that swaps folders for links cannot make the host move something else; if it swaps the
  * last part, the replacement is simply what gets moved. A path that cannot be moved does not hold up the others; the
  * thrown error names it.
- * Limits: a thing that is recreated at once is found only after the next call, a copy to another file system loses hard
- * links, and off Linux the parent is not held.
+ * Limits: a thing that is recreated at once is found only after the next call, and off Linux the parent is not held.
  */
 export async function quarantine(
   root: string,
@@ -126,9 +117,11 @@ export async function quarantine(
   const moved: Quarantined[] = [];
   const failed: { readonly from: string; readonly thrown: unknown }[] = [];
   try {
+    await using copies = new SharedCopies(folder);
     await manifest(planted.map((from, index) => ({ from, to: path.join(folder, inertName(index)), at })));
     for (const [index, from] of planted.entries()) {
-      const item = await takeOut(root, from, path.join(folder, inertName(index))).catch((thrown: unknown) => {
+      const to = path.join(folder, inertName(index));
+      const item = await takeOut(root, { from, to, copies }).catch((thrown: unknown) => {
         failed.push({ from, thrown });
       });
       if (item !== undefined) moved.push({ ...item, at });
@@ -169,21 +162,30 @@ const shortened = (text: string): string =>
 /** Not the original name, so that no program obeys the thing here. */
 const inertName = (index: number): string => `item-${index}`;
 
-async function takeOut(root: string, from: string, to: string): Promise<Omit<Quarantined, "at"> | undefined> {
+interface Taking {
+  readonly from: string;
+  readonly to: string;
+  readonly copies: SharedCopies;
+}
+
+async function takeOut(
+  root: string,
+  { from, to, copies }: Taking,
+): Promise<Omit<Quarantined, "at"> | undefined> {
   await using parent = await holdFolder(root, path.relative(root, path.dirname(from)));
   const entry = parent.entry(path.basename(from));
   const stats = await lstatIfThere(entry);
   if (stats === undefined) return undefined;
   const kind = kindOf(stats);
   if (stats.isDirectory())
-    return { from, to, kind, takeBack: await takeFolder(entry, stats.mode, { from, to }) };
+    return { from, to, kind, takeBack: await takeFolder(entry, stats.mode, { from, to, copies }) };
   if (!stats.isFile() && !stats.isSymbolicLink()) {
     await remove(entry);
     return { from, to: null, kind, takeBack: "" };
   }
-  await move(entry, to);
+  await copies.move(entry, to);
   const plain = stats.isSymbolicLink() || (stats.mode & 0o111) === 0;
-  if (!plain) await withoutRights(to);
+  if (!plain) await withoutRights(to, copies);
   const modes = plain ? [] : [{ part: 0, rel: "", mode: stats.mode & 0o777, folder: false }];
   return { from, to, kind, takeBack: await takeBackCommand({ from, to, done: { ...NO_CHANGES, modes } }) };
 }
@@ -194,28 +196,25 @@ const MAX_LENGTH = 4000;
 const NO_CHANGES = { cuts: [], modes: [], renames: [], partName: String };
 
 /** Another name of the file may be one of the user's, so the rights are removed from a copy. */
-async function withoutRights(file: string): Promise<void> {
+async function withoutRights(file: string, copies: SharedCopies): Promise<void> {
   const copied = `${file}.copy`;
-  await copyRegular(file, copied);
+  await copies.file(file, copied);
   await rename(copied, file);
   await chmod(file, 0o600);
 }
 
 /** To another file system the folder is copied, and the original is removed. */
-async function takeFolder(
-  entry: string,
-  mode: number,
-  { from, to }: Pick<TakenOut, "from" | "to">,
-): Promise<string> {
+async function takeFolder(entry: string, mode: number, { from, to, copies }: Taking): Promise<string> {
   const done = new Inert();
   try {
     await renameOrOpenUp(entry, to);
-    await done.straighten(to);
+    await done.straighten(to, copies);
   } catch (thrown) {
     if (errorCode(thrown) !== "EXDEV") throw thrown;
-    await done.straighten(entry);
-    await copyWhole(entry, to);
+    await done.straighten(entry, "later");
+    await copies.whole(entry, to);
     await remove(entry);
+    await done.straighten(to, "none");
   }
   await done.rename(to);
   // A folder that locked its owner out was unlocked to be moved.
@@ -240,7 +239,8 @@ export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
     if (to === null || kind !== "folder" || (await lstatIfThere(to)) === undefined) continue;
     const again = new Inert();
     try {
-      await again.straighten(to);
+      await using copies = new SharedCopies(path.dirname(to));
+      await again.straighten(to, copies);
       await again.rename(to);
     } catch (thrown) {
       throw notMoved([from], `${to}: ${reasonOf(thrown)}`, thrown);

@@ -116,6 +116,40 @@ for (const [where, place, cannot] of places) {
   });
 }
 
+/** Bytes that the files there take on the disk; a file with several names counts once. */
+const spaceOf = (folder: string): number =>
+  Number.parseInt(execFileSync("du", ["-sk", folder], { encoding: "utf8" }), 10) * 1024;
+
+for (const [where, place, cannot] of places)
+  test(`names of one file do not multiply its content ${where}`, { skip: cannot }, async () => {
+    await using home = await scratch({ "w/a/.git/x": "", "w/b/.git/x": "", "w/tool": "x".repeat(2 ** 20) });
+    await chmod(home.at("w/tool"), 0o755);
+    const names = ["one", "two", "three", "four", "five"];
+    const linked = [
+      ...names.flatMap((name) => [`a/.git/${name}`, `a/.git/.${name}`, `b/.git/${name}`]),
+      ...names.map((name) => `${name}.code-workspace`),
+    ];
+    for (const name of linked) await link(home.at("w/tool"), home.at(`w/${name}`));
+    const into = await place(home.at("state"));
+    try {
+      const { planted } = await findAllPlanted(home.at("w"), NOTHING);
+      const moved = await quarantine(home.at("w"), planted, into);
+      assert.equal(moved.length, 2 + names.length);
+      assert.ok(spaceOf(into) < 4 * 2 ** 20, `${spaceOf(into)} bytes`);
+      assert.equal(found(into, "-type", "f", "-perm", "/111"), "");
+      assert.equal(found(into, "-name", "copy-*"), "");
+      assert.equal((await lstat(home.at("w/tool"))).mode & 0o777, 0o755);
+      await stillInert(moved);
+      for (const { takeBack } of moved) execFileSync("sh", ["-c", takeBack], { cwd: "/" });
+      for (const name of linked) {
+        assert.equal((await lstat(home.at(`w/${name}`))).mode & 0o777, 0o755, name);
+        assert.equal((await readFile(home.at(`w/${name}`))).length, 2 ** 20, name);
+      }
+    } finally {
+      if (into !== home.at("state")) await rm(into, { recursive: true, force: true });
+    }
+  });
+
 test("a planted file below a path that is too long is moved and restored", async () => {
   await using home = await scratch({ "w/a/x": "" });
   deep(home.at("w/a"), 700, ".envrc");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFile, lstat, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { move } from "../../../src/boxes/workspace/inert-tree.ts";
+import { SharedCopies } from "../../../src/boxes/workspace/shared-copies.ts";
 import { findAllPlanted, findPlanted, quarantine } from "../../../src/boxes/workspace/quarantine.ts";
 import { findProtected } from "../../../src/boxes/workspace/protection.ts";
 import { ELSEWHERE, noElsewhere } from "../../fixtures/elsewhere.ts";
@@ -51,7 +51,8 @@ test("a move to another file system keeps odd names and sparse files", { skip: n
   await truncate(home.at("from", "sparse"), 3 * 2 ** 24);
   await appendFile(home.at("from", "sparse"), "end");
   await truncate(await home.write("from/hole", ""), 2 ** 31);
-  await move(home.at("from"), `${other?.path}/to`);
+  await using copies = new SharedCopies(other?.path ?? "");
+  await copies.move(home.at("from"), `${other?.path}/to`);
   assert.ok((await lstat(odd(`${other?.path}/to/f\xff`))).isFile());
   const [sparse, hole] = [`${other?.path}/to/sparse`, await lstat(`${other?.path}/to/hole`)];
   const content = await readFile(sparse);
