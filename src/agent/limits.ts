@@ -240,7 +240,7 @@ function amount(which: LimitName, value: number): string {
     case "ms":
       return formatDuration(value);
     case "tokens":
-      return `${Math.round(value)} tokens`;
+      return counted(Math.round(value), "token");
     default:
       return `${Number(value.toPrecision(3))} (cost)`;
   }

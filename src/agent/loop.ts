@@ -112,7 +112,11 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
     return runRound(agent, calls, signal);
   }
   if (circled) agent.next.circled();
-  const taken = agent.answer.take(message.text, reply.stop === "length", circled);
+  const taken = agent.answer.take(
+    { text: message.text, edges: reply.edges },
+    reply.stop === "length",
+    circled,
+  );
   if ("how" in taken) return taken.how === "answered" ? endByHooks(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;
@@ -168,7 +172,7 @@ async function endByHooks(
   const stopAnswer = await agent.hooks.stop(end.text, { emit: agent.emit, signal });
   if (stopAnswer.kind === "continues") return isLastTurn(agent) ? end : tellModel(agent, stopAnswer.text);
   if (stopAnswer.text === end.text) return end;
-  const fitted = agent.answer.take(stopAnswer.text, false);
+  const fitted = agent.answer.take({ text: stopAnswer.text }, false);
   if ("how" in fitted && fitted.how === "answered") return fitted;
   agent.emit({
     type: "notice",

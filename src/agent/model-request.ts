@@ -8,6 +8,7 @@ import type {
   PromptParts,
   ProviderEvent,
   Stop,
+  TextEdges,
   ToolOffer,
   Usage,
 } from "../core/model-provider.ts";
@@ -20,6 +21,7 @@ export type ModelReply =
       readonly message: AssistantMessage;
       readonly malformed: readonly MalformedCall[];
       readonly stop: Stop;
+      readonly edges?: TextEdges;
     }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
@@ -37,9 +39,9 @@ export async function ask(
   const build_ms = Math.max(0, agent.now() - building);
   const patience = new ModelPatience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
-    const { reply, shown } = await attemptRequest(agent, { request, build_ms, instead }, signal);
+    const { reply, ...broken } = await attemptRequest(agent, { request, build_ms, instead }, signal);
     if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
-    const ms = patience.after(reply.failure, shown);
+    const ms = patience.after(reply.failure, broken);
     if (ms === undefined) {
       agent.emit({ type: "model.failed", ...reply.failure });
       return reply;
@@ -66,6 +68,8 @@ interface AttemptResult {
   readonly reply: ModelReply;
   /** Whether part of a reply had arrived; none of it counts. */
   readonly shown: boolean;
+  /** Whether the server says, or its failure means, that another attempt may help. */
+  readonly passing?: boolean;
 }
 
 interface AttemptInput {
@@ -99,9 +103,13 @@ async function attemptRequest(
         break;
       case "failed":
         spend(agent, request, event);
-        return { reply: { kind: "failed", failure: event.failure }, shown };
+        return {
+          reply: { kind: "failed", failure: event.failure },
+          shown,
+          passing: event.passing === true,
+        };
       case "finished": {
-        const { stop, usage, notes } = event;
+        const { stop, usage, notes, edges } = event;
         const message = instead?.read(event.message, stop) ?? event.message;
         const malformed = instead === undefined ? event.malformed : [];
         spend(agent, request, event);
@@ -113,7 +121,8 @@ async function attemptRequest(
         for (const { id, name, missed, nearest = [] } of malformed)
           if (missed !== undefined)
             agent.emit({ type: "call.missed", call: id, tool: name, kind: missed, nearest });
-        return { reply: { kind: "replied", message, malformed, stop }, shown };
+        const around = edges === undefined || instead !== undefined ? {} : { edges };
+        return { reply: { kind: "replied", message, malformed, stop, ...around }, shown };
       }
     }
   }
@@ -214,8 +223,8 @@ function spend(agent: AgentContext, request: ModelRequest, ending: Ending): void
 const WAITS: readonly number[] = [500, 2000, 5000];
 
 /**
- * Decides how long one request of the loop puts up with a server that breaks off in the middle of a reply, or that is
- * away after having been there. Permanent failures are not retried. Neither is a reply that broke off before its first
+ * Decides how long one request of the loop puts up with a server that breaks off or fails in the middle of a reply, or
+ * that is away after having been there. Permanent failures are not retried. Neither is a reply that broke off before its first
  * piece: the provider has already retried that often enough.
  */
 export class ModelPatience {
@@ -227,9 +236,13 @@ export class ModelPatience {
   }
 
   /** Milliseconds to wait before the next attempt; undefined when there is none. */
-  after({ kind }: Pick<ModelFailure, "kind">, shown: boolean): number | undefined {
+  after(
+    { kind }: Pick<ModelFailure, "kind">,
+    { shown, passing = false }: Omit<AttemptResult, "reply">,
+  ): number | undefined {
     this.#wasThere ||= shown;
-    const passes = kind === "garbled" ? shown : kind === "unreachable" && this.#wasThere;
+    const brokeOff = shown && (passing || kind === "garbled");
+    const passes = brokeOff || (kind === "unreachable" && this.#wasThere);
     this.#failures += 1;
     return passes ? WAITS[this.#failures - 1] : undefined;
   }

@@ -218,8 +218,21 @@ export type ProviderEvent =
        * were refused.
        */
       readonly notes: readonly string[];
+      /** White space around the text of the message, if there is any. A reply that was cut is continued exactly there. */
+      readonly edges?: TextEdges;
     }
-  | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage: Usage };
+  | {
+      readonly type: "failed";
+      readonly failure: ModelFailure;
+      readonly usage: Usage;
+      /** Another attempt may help; none was made because part of the reply had already been shown. */
+      readonly passing?: true;
+    };
+
+export interface TextEdges {
+  readonly before: string;
+  readonly after: string;
+}
 
 /** How a model calls tools: with its server's native calls, in its text, or constrained to a schema of them. */
 export const CALL_FORMS = ["native", "text", "held"] as const;

@@ -66,9 +66,16 @@ async function attempt(question: HttpRequest, reuse: boolean): Promise<IncomingM
       const stale = reuse && sent.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(errorCode(error) ?? "");
       reject(stale && !signal.aborted ? new StaleSocket() : error);
     });
+    sent.on("socket", (socket) => socket.off("error", ignore).on("error", ignore));
     sent.end(json);
   });
 }
+
+/**
+ * Between the end of a response and the return of its connection to the pool nobody else listens for errors of the
+ * connection, so a signal that fires then would end the whole process.
+ */
+const ignore = (): void => undefined;
 
 const bodyHeaders = (json: string | undefined): Readonly<Record<string, string | number>> =>
   json === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(json) };

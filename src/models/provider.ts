@@ -134,6 +134,7 @@ function setupFrom(wire: ModelWire, options: ProviderOptions): Setup {
 }
 
 type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
+type Failed = Extract<ProviderEvent, { readonly type: "failed" }>;
 
 interface Setup {
   readonly wire: ModelWire;
@@ -264,7 +265,9 @@ class Exchange {
     this.#passing += 1;
     const ms = shown ? null : delayAfter(this.#passing, failure, rules, random);
     if (failure.busy) pressure.hold(Math.min(failure.retryAfterMs ?? ms ?? 0, rules.longestMs));
-    return ms === null ? this.#failed(failure) : this.#again(failure.message, ms);
+    if (ms !== null) return this.#again(failure.message, ms);
+    const failed = this.#failed(failure);
+    return shown && failure.passing ? { ...failed, passing: true } : failed;
   }
 
   /**
@@ -312,7 +315,9 @@ class Exchange {
     const { message, malformed } = messageFrom(reply, found, this.#request.messages, this.#setup.random);
     const stop = stopOf(reply, found);
     const notes = [...this.#notes].map(this.#setup.clean);
-    return { type: "finished", message, malformed, usage: this.#usage, stop, notes };
+    const { edges } = reply;
+    const around = edges.before + edges.after === "" ? {} : { edges };
+    return { type: "finished", message, malformed, usage: this.#usage, stop, notes, ...around };
   }
 
   /**
@@ -377,7 +382,7 @@ class Exchange {
     return { type: "waiting", reason: inShort(reason, this.#setup.clean), ms, attempt: this.#attempts + 1 };
   }
 
-  #failed(failure: WireFailure): ProviderEvent {
+  #failed(failure: WireFailure): Failed {
     return { type: "failed", failure: modelFailure(failure, this.#setup.clean), usage: this.#usage };
   }
 }

@@ -8,6 +8,7 @@ import {
   type Message,
   type ProviderEvent,
   type Stop,
+  type TextEdges,
   type ToolCall,
 } from "../core/model-provider.ts";
 import type { Counted, RequestLimits, WireEvent } from "./model-api.ts";
@@ -121,6 +122,17 @@ export class Reply {
   /** For a reply with nothing to show: it contains thoughts. */
   get onlyThought(): boolean {
     return this.thinking !== "" || this.#content.trim() !== "";
+  }
+
+  /** The white space around the text, as far as nothing else stands there. */
+  get edges(): TextEdges {
+    const content = this.#content;
+    const start = content.length - content.trimStart().length;
+    const end = content.trimEnd().length;
+    return {
+      before: this.thinking === "" && content.startsWith(this.text, start) ? content.slice(0, start) : "",
+      after: content.endsWith(this.text, end) ? content.slice(end) : "",
+    };
   }
 
   #withdraw(): void {

@@ -3,6 +3,7 @@ import type { Message } from "../core/model-provider.ts";
 import { planCounts } from "../core/run-record.ts";
 import { type Note, parkedIn, type SessionInfo, type SessionRecord } from "../core/session.ts";
 import { visible, visibleLine } from "../core/visible.ts";
+import { counted } from "../core/wording.ts";
 import { ageOf } from "./environment-lines.ts";
 import { costWords, type RunCost } from "./report-form.ts";
 import { questionRows } from "./tty/call-lines.ts";
@@ -138,7 +139,7 @@ function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>):
     case "turn": {
       const { status, reason, turns, toolCalls } = record.result;
       const why = reason === "" ? "" : `: ${visibleLine(reason)}`;
-      return `${status}${why}; ${turns} turns, ${toolCalls} calls`;
+      return `${status}${why}; ${counted(turns, "turn")}, ${counted(toolCalls, "call")}`;
     }
     case "answered":
       return record.word === "never" ? "continued without an answer" : `answered: ${record.word}`;

@@ -343,3 +343,9 @@ test("polling a background task is like polling a job: progress is no repetition
     Array.from({ length: 8 }, () => "run").join(" "),
   );
 });
+
+test("a limit of one is named in the singular", () => {
+  const limits = new Limits({ tokens: 1 }, still);
+  limits.used(usage(1, 0), NOTHING);
+  assert.match(limits.reached("turn")?.text ?? "", /^The limit of 1 token is used up/);
+});

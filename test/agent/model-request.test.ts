@@ -162,23 +162,53 @@ test("a reply without a token count from the server still spends the token limit
 
 test("a server that breaks off in the middle of shown output is retried three times", () => {
   const patience = new ModelPatience(false);
-  const waits = Array.from({ length: 4 }, () => patience.after({ kind: "garbled" }, true));
+  const waits = Array.from({ length: 4 }, () => patience.after({ kind: "garbled" }, { shown: true }));
   assert.deepEqual(waits, [500, 2000, 5000, undefined]);
 });
 
 test("an attempt that broke off before anything was shown is not retried", () => {
-  assert.equal(new ModelPatience(true).after({ kind: "garbled" }, false), undefined);
+  assert.equal(new ModelPatience(true).after({ kind: "garbled" }, { shown: false }), undefined);
 });
 
 test("an unreachable server is retried only if it was reachable before", () => {
-  assert.equal(new ModelPatience(false).after({ kind: "unreachable" }, false), undefined);
-  assert.equal(new ModelPatience(true).after({ kind: "unreachable" }, false), 500);
+  assert.equal(new ModelPatience(false).after({ kind: "unreachable" }, { shown: false }), undefined);
+  assert.equal(new ModelPatience(true).after({ kind: "unreachable" }, { shown: false }), 500);
   const brokenOff = new ModelPatience(false);
-  brokenOff.after({ kind: "garbled" }, true);
-  assert.equal(brokenOff.after({ kind: "unreachable" }, false), 2000);
+  brokenOff.after({ kind: "garbled" }, { shown: true });
+  assert.equal(brokenOff.after({ kind: "unreachable" }, { shown: false }), 2000);
 });
 
 test("permanent failures are not retried", () => {
   for (const kind of ["unauthorised", "no_model", "out_of_memory", "refused", "timeout"] as const)
-    assert.equal(new ModelPatience(true).after({ kind }, true), undefined, kind);
+    assert.equal(new ModelPatience(true).after({ kind }, { shown: true }), undefined, kind);
+});
+
+test("a server that fails in passing in the middle of shown output is retried as well", () => {
+  for (const kind of ["server", "rate_limited"] as const) {
+    const patience = new ModelPatience(false);
+    assert.equal(patience.after({ kind }, { shown: true }), undefined, kind);
+    assert.equal(new ModelPatience(false).after({ kind }, { shown: true, passing: true }), 500, kind);
+    assert.equal(new ModelPatience(false).after({ kind }, { shown: false, passing: true }), undefined, kind);
+  }
+});
+
+test("a passing failure after the first piece is followed by another request", async () => {
+  const failure = { kind: "server", reason: "overloaded", remedy: "" } as const;
+  const events: readonly (readonly ProviderEvent[])[] = [
+    [
+      { type: "text", text: "Ye" },
+      { type: "failed", failure, usage: counted(10), passing: true },
+    ],
+    [{ type: "text", text: "Yes." }, finished(counted(10))],
+  ];
+  let requests = 0;
+  async function* stream(): AsyncGenerator<ProviderEvent> {
+    await Promise.resolve();
+    yield* events[requests++] ?? [];
+  }
+  const provider: Provider = { stream, capabilities: () => Promise.reject(new Error("not asked")) };
+  const agent = fakeAgent({ lines: [], tools: [], over: { provider } });
+  const reply = await ask(agent, { building: 0, format: undefined }, NEVER);
+  assert.equal(reply.kind, "replied");
+  assert.equal(requests, 2);
 });

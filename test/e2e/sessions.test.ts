@@ -99,7 +99,7 @@ describe("sessions", { concurrency: 2 }, () => {
       "-> read",
       "  a - b",
       "(rolled back to 1 messages)",
-      "(done; 2 turns, 1 calls)",
+      "(done; 2 turns, 1 call)",
     ])
       assert.ok(shown.stdout.includes(part), `${part} in ${shown.stdout}`);
     const { stdout } = await harness(["show", "--json", here]);

@@ -299,3 +299,15 @@ test("an empty error is ignored, and unknown fields do no harm", async () => {
   await using server = await serving(['{"error":null,"message":{"content":"a","x":1},"y":[]}\n', doneLine()]);
   assert.deepEqual((await all(server.wire))[0], { type: "text", text: "a" });
 });
+
+test("a call may come without arguments", async () => {
+  for (const called of [{ name: "read_file" }, { name: "read_file", arguments: null }]) {
+    const line = { message: { role: "assistant", content: "", tool_calls: [{ function: called }] } };
+    await using server = await serving([`${JSON.stringify(line)}\n`, doneLine()]);
+    const events = await all(server.wire);
+    assert.deepEqual(
+      events.filter(({ type }) => type === "call"),
+      [{ type: "call", index: 0, name: "read_file", args: "{}" }],
+    );
+  }
+});

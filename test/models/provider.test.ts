@@ -211,3 +211,25 @@ test("a long failure message keeps its beginning and end, and no part of a key",
   assert.doesNotMatch(reason, /sk-/);
   assert.ok(reason.length < 2100);
 });
+
+test("a passing failure after shown text is marked, since a new request may help; a lasting one is not", async () => {
+  for (const passing of [true, false]) {
+    const { wire, sent } = playing([text("Half"), new WireFailure("server", "overloaded", { passing })]);
+    const answer = await asked(wire);
+    assert.deepEqual([failed(answer).passing, sent.length], [passing ? true : undefined, 1]);
+  }
+});
+
+test("white space around a reply's text is reported, because a reply that was cut is continued there", async () => {
+  const cases: readonly (readonly [Played, object | undefined])[] = [
+    [[text("One "), text("two\n"), { type: "stop", stop: "length" }], { before: "", after: "\n" }],
+    [[text(" three")], { before: " ", after: "" }],
+    [[{ type: "thinking", text: "Hm." }, text("\n\nthree")], undefined],
+    [[text(`I look. ${CALL}\n`)], { before: "", after: "" }],
+    [[text("One")], undefined],
+  ];
+  for (const [played, edges] of cases) {
+    const seen = finished(await asked(playing(played).wire)).edges;
+    assert.deepEqual(seen ?? { before: "", after: "" }, edges ?? { before: "", after: "" });
+  }
+});

@@ -2,7 +2,7 @@
 
 import { EXIT, type ExitCode, ONLY_LOOKED, PLAIN_ENDING, type Signal } from "../../core/errors.ts";
 import type { Denial, RunStatus } from "../../core/events.ts";
-import type { FailureKind, JsonSchema, Message } from "../../core/model-provider.ts";
+import type { FailureKind, JsonSchema, Message, TextEdges } from "../../core/model-provider.ts";
 import type { Question } from "../../core/ports.ts";
 import { headWithin } from "../../core/raw-data.ts";
 import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
@@ -279,12 +279,22 @@ export function waitsFor({ tool, text, decision: { rules } }: Question): string 
   return `${[tool, head === text ? text : `${head}…`].filter(Boolean).join(": ")}${why}`;
 }
 
+/** A reply, or part of one that the server cut. */
+interface AnswerPart {
+  readonly text: string;
+  readonly edges?: TextEdges | undefined;
+}
+
 /** Decides what happens with a reply that calls nothing. */
 export interface AnswerGate {
   /** The format for the next reply. */
   readonly format: () => JsonSchema | undefined;
   /** Returns the end, or a message that asks for more. `circled`: the reply was cut because it repeated itself. */
-  take(text: string, cut: boolean, circled?: boolean): LoopEnd | Extract<Message, { readonly role: "user" }>;
+  take(
+    part: AnswerPart,
+    cut: boolean,
+    circled?: boolean,
+  ): LoopEnd | Extract<Message, { readonly role: "user" }>;
   /** The model called something: its earlier text is not the beginning of its answer. */
   called(): void;
 }
@@ -319,8 +329,18 @@ class RepeatedReplies {
   }
 }
 
+/** Parts continue one another exactly, but some models begin every reply with the same white space. */
+function whole(parts: readonly AnswerPart[]): string {
+  const habit = parts[0]?.edges?.before;
+  const joined = parts.map(({ text, edges }, at) => {
+    const before = at === 0 || edges?.before === habit ? "" : (edges?.before ?? "");
+    return before + text + (at === parts.length - 1 ? "" : (edges?.after ?? ""));
+  });
+  return joined.join("");
+}
+
 export class PlainAnswer implements AnswerGate {
-  readonly #parts: string[] = [];
+  readonly #parts: AnswerPart[] = [];
   readonly #rounds = new RepeatedReplies();
 
   format(): undefined {
@@ -332,14 +352,14 @@ export class PlainAnswer implements AnswerGate {
     this.#rounds.over();
   }
 
-  take(text: string, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
+  take(part: AnswerPart, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
     if (circled) {
       this.#parts.length = 0;
       return this.#rounds.take();
     }
     this.#rounds.over();
-    this.#parts.push(text);
-    if (!cut) return { how: "answered", text: this.#parts.splice(0).join("") };
+    this.#parts.push(part);
+    if (!cut) return { how: "answered", text: whole(this.#parts.splice(0)) };
     if (this.#parts.length >= MAX_PARTS) return neverFinished(this.#parts.length);
     return {
       role: "user",
@@ -376,7 +396,7 @@ export class FittedAnswer implements AnswerGate {
     this.#rounds.over();
   }
 
-  take(text: string, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
+  take({ text }: AnswerPart, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
     if (circled) return this.#rounds.take();
     this.#rounds.over();
     // A cut-off number is still a valid number.

@@ -134,7 +134,7 @@ const SERVER_LOG = "check the server's log";
 const ROWS: readonly Row[] = [
   { status: [402], kind: "rate_limited", remedy: () => "add credit at the provider, or choose another one" },
   {
-    status: [429],
+    status: [400, 403, 429],
     says: CREDIT,
     kind: "rate_limited",
     remedy: () => "add credit at the provider, or choose another one",

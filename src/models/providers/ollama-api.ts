@@ -218,7 +218,9 @@ const chatLine = z.object({
       content: text,
       thinking: text,
       tool_calls: z
-        .array(z.object({ id: text, function: z.object({ name: z.string(), arguments: z.unknown() }) }))
+        .array(
+          z.object({ id: text, function: z.object({ name: z.string(), arguments: z.unknown().optional() }) }),
+        )
         .nullish(),
     })
     .nullish(),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { denialsOf, type Ending, outcomeOf } from "../../../src/agent/ending/outcome.ts";
+import { denialsOf, type Ending, outcomeOf, PlainAnswer } from "../../../src/agent/ending/outcome.ts";
 import { isPlainEnding } from "../../../src/core/errors.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 
@@ -144,4 +144,23 @@ test("for a request to run something, the reason reports the failure of the last
   assert.equal(reasonAfter(2), "The model gave its answer; `npm␊test` exited with 2.");
   assert.equal(reasonAfter(0), "The model gave its answer.");
   assert.equal(isPlainEnding(reasonAfter(2)), false);
+});
+
+type Part = Parameters<PlainAnswer["take"]>[0];
+const at = (text: string, before = "", after = ""): Part => ({ text, edges: { before, after } });
+
+test("the parts of an answer that the server cut are joined exactly, without a model's usual white space", () => {
+  const cases: readonly (readonly [readonly Part[], string])[] = [
+    [[at("One", "", " "), at("two")], "One two"],
+    [[at("One"), at("two", " ")], "One two"],
+    [[at("- one", "", "\n"), at("- two", "", "\n"), at("- three", "", "\n")], "- one\n- two\n- three"],
+    [[at("wo", " "), at("rd", " ")], "word"],
+    [[at("One", "\n", "\n")], "One"],
+    [[{ text: "One" }, { text: "two" }], "Onetwo"],
+  ];
+  for (const [parts, answer] of cases) {
+    const gate = new PlainAnswer();
+    const taken = parts.map((part, index) => gate.take(part, index < parts.length - 1));
+    assert.deepEqual(taken.at(-1), { how: "answered", text: answer });
+  }
 });

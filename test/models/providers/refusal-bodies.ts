@@ -32,6 +32,18 @@ export const BODIES: readonly (readonly [string, number, unknown, ExpectedRefusa
     { kind: "rate_limited" },
   ],
   [
+    "Anthropic: no money",
+    400,
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message: "Your credit balance is too low to access the Anthropic API.",
+      },
+    },
+    { kind: "rate_limited" },
+  ],
+  [
     "OpenAI: too long",
     400,
     { error: { message: "Your input exceeds", code: "context_length_exceeded" } },
