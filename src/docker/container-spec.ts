@@ -165,11 +165,14 @@ export const PACKAGE_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, FSET
 
 /**
  * The engine's own list, and other paths that reveal something of the host. /sys/fs/cgroup stays: runtimes read their
- * limits there. Nothing below /proc/net is masked: the kernel drops a mount there at the next lookup, and the folder
+ * limits there. A pressure file takes triggers of anybody, which the whole machine pays for. Nothing below /proc/net is masked: the kernel drops a mount there at the next lookup, and the folder
  * describes only the box itself.
  */
 export const MASKED_PATHS: readonly string[] = [
-  below("/proc", "asound acpi kcore keys key-users latency_stats timer_list timer_stats sched_debug scsi"),
+  below(
+    "/proc",
+    "asound acpi kcore keys key-users latency_stats pressure timer_list timer_stats sched_debug scsi",
+  ),
   below("/proc", "cmdline partitions diskstats interrupts kallsyms"),
   below("/sys", "firmware block module kernel class/dmi devices/virtual/dmi devices/virtual/powercap"),
 ].flat();
@@ -209,9 +212,18 @@ const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig =
   PidsLimit: pids,
   OomScoreAdj: 500,
   Ulimits: Object.entries(ULIMITS).map(([Name, most]) => ({ Name, Soft: most, Hard: most })),
-  // System V segments are removed with their last user, even one that was killed.
-  Sysctls: { "kernel.shm_rmid_forced": "1" },
+  Sysctls: SYSCTLS,
 });
+
+/**
+ * System V segments are removed with their last user, even one that was killed. Message queues and semaphores outlive
+ * their users: there may be so few that their contents leave the box's memory to its programs.
+ */
+const SYSCTLS: Readonly<Record<string, string>> = {
+  "kernel.shm_rmid_forced": "1",
+  "kernel.msgmni": "32",
+  "kernel.sem": "250 32000 32 128",
+};
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
 type MountParts = Pick<

@@ -49,7 +49,7 @@ const RUNNER = volume("runner", "/opt/runner", true);
 const NO_NETWORK = { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] };
 
 const MASKED =
-  "/proc/asound /proc/acpi /proc/kcore /proc/keys /proc/key-users /proc/latency_stats /proc/timer_list /proc/timer_stats " +
+  "/proc/asound /proc/acpi /proc/kcore /proc/keys /proc/key-users /proc/latency_stats /proc/pressure /proc/timer_list /proc/timer_stats " +
   "/proc/sched_debug /proc/scsi /proc/cmdline /proc/partitions /proc/diskstats /proc/interrupts " +
   "/proc/kallsyms /sys/firmware /sys/block /sys/module /sys/kernel /sys/class/dmi " +
   "/sys/devices/virtual/dmi /sys/devices/virtual/powercap";
@@ -114,7 +114,7 @@ const container = (mounts: readonly object[], host: object): object => ({
       { Name: "memlock", Soft: 65_536, Hard: 65_536 },
       { Name: "msgqueue", Soft: 0, Hard: 0 },
     ],
-    Sysctls: { "kernel.shm_rmid_forced": "1" },
+    Sysctls: { "kernel.shm_rmid_forced": "1", "kernel.msgmni": "32", "kernel.sem": "250 32000 32 128" },
     LogConfig: { Type: "none", Config: {} },
     RestartPolicy: { Name: "no" },
     AutoRemove: true,

@@ -210,6 +210,12 @@ do (echo 1 > /proc/sys/$f) 2>/dev/null && echo WROTE $f; done; true`,
     twin: "cat /proc/sys/kernel/ostype /proc/sys/kernel/pid_max",
   },
   {
+    name: "triggers on the pressure of the whole machine",
+    run: `for f in /proc/pressure/*; do (printf 'some 500000 2000000' > $f) 2>/dev/null && echo WROTE $f; done; true`,
+    denied: never(/WROTE/),
+    twin: "cat /proc/loadavg",
+  },
+  {
     name: "the magic SysRq key, with its harmless help command",
     run: "for f in /proc/sysrq-trigger /proc/sys/kernel/sysrq /proc/irq/default_smp_affinity; do (echo h > $f) 2>/dev/null && echo WROTE $f; done; true",
     denied: never(/WROTE/),

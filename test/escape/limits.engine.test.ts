@@ -96,6 +96,22 @@ for one in ids: ctypes.memset(libc.shmat(one, None, 0), 1, 8 << 20)`),
     twin: "ipcs -m",
   },
   {
+    name: "message queues and semaphores, which outlive their maker",
+    run: python(`message = ctypes.create_string_buffer(b"\\1" + bytes(8007))
+for i in range(32000):
+    one = libc.msgget(0, 0o1600)
+    if one < 0: break
+    while libc.msgsnd(one, message, 8000, 0o4000) == 0: pass
+for i in range(32000):
+    if libc.semget(0, 32000, 0o1600) < 0: break`),
+    denied: async (room) => {
+      assert.ok((await holds(room)) < 64 * MiB, "the memory is left to programs");
+      const next = await room.exec(`perl -e '$x="a"x(64<<20); print "enough"'; ipcrm --all`);
+      assert.equal(next.all, "enough");
+    },
+    twin: "q=$(ipcmk -Q | grep -o '[0-9]*$') && s=$(ipcmk -S 4 | grep -o '[0-9]*$') && ipcrm -q $q -s $s",
+  },
+  {
     name: "queues of the kernel",
     run: python(
       `rt = ctypes.CDLL("librt.so.1", use_errno=True)\nfor i in range(64):\n    if rt.mq_open(f"/q{i}".encode(), 0o102, 0o600, None) < 0: break\nelse: print("ALL")`,

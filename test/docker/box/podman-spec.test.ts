@@ -82,7 +82,16 @@ const BREACHES: readonly (readonly [string, unknown])[] = [
   ["linux.maskedPaths", []],
   ["linux.readonlyPaths", []],
   ["linux.sysctl", {}],
-  ["linux.sysctl", { "kernel.shm_rmid_forced": "1", "net.ipv4.ip_forward": "1" }],
+  ["linux.sysctl", { "kernel.shm_rmid_forced": "1", "kernel.sem": "250 32000 32 128" }],
+  [
+    "linux.sysctl",
+    {
+      "kernel.shm_rmid_forced": "1",
+      "kernel.msgmni": "32",
+      "kernel.sem": "250 32000 32 128",
+      "net.ipv4.ip_forward": "1",
+    },
+  ],
   ["linux.resources", {}],
   ["linux.resources.memory.limit", undefined],
   ["linux.resources.memory.swap", -1],
