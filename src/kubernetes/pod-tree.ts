@@ -6,7 +6,7 @@ import { startCommand } from "../boxes/box-command.ts";
 import { removeTree } from "../boxes/box-record.ts";
 import type { RunnerClient } from "../boxes/runner-client.ts";
 import { newChangesIn } from "../boxes/runner-files.ts";
-import { type Layer, noteApart } from "../boxes/workspace/layer-record.ts";
+import { type Layer, noteApart, noteMissing } from "../boxes/workspace/layer-record.ts";
 import {
   dropFromPiece,
   dropPieces,
@@ -45,10 +45,14 @@ export async function fill(client: RunnerClient, filling: Filling): Promise<void
 async function sendTree({ plan, workspace, layer, warn }: Filling, client: RunnerClient): Promise<void> {
   const kept = layer === null ? undefined : await returnedTree(layer.folder);
   const from = kept ?? workspace;
+  const missing: string[] = [];
   const input = archiveOf(
     from,
     "tree",
-    ({ path: file, why }) => warn(`not in the copy: ${file}: ${why}`),
+    ({ path: file, why }) => {
+      missing.push(file);
+      warn(`not in the copy: ${file}: ${why}`);
+    },
     apartIn(plan.brought, workspace),
   );
   const words = [
@@ -63,7 +67,10 @@ async function sendTree({ plan, workspace, layer, warn }: Filling, client: Runne
   const command = { words, folder: plan.workspace, timeoutMs: HOUR_MS, keep: { head: 2000, tail: 0 }, input };
   const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: plan.workspace })
     .ended;
-  if (exit_code === 0) return;
+  if (exit_code === 0) {
+    if (layer !== null && kept === undefined) await noteMissing(layer, missing);
+    return;
+  }
   const message = Buffer.from(stderr.head).toString("utf8").trim();
   throw new HarnessError(
     EXIT.sandbox,

@@ -153,9 +153,11 @@ function layerChanges(
   const base = baseOf(store, session);
   // A folder that became a file occurs twice; its present state comes last.
   const made = new Map<string, LayerChange>();
-  for (const { path, what } of layer.changes) {
-    const after = what === "deleted" ? undefined : presentEntry(reader, layer.content, path)?.entry;
-    made.set(path, { path, after, ...before(path) });
+  for (const { path, what, mode } of layer.changes) {
+    const present = what === "deleted" ? undefined : presentEntry(reader, layer.content, path)?.entry;
+    const after = present === undefined || present.kind === "link" ? present : { ...present, mode };
+    const gone = what !== "deleted" && after === undefined;
+    made.set(path, { path, after, ...(gone ? { base: undefined, unsure: true } : before(path)) });
   }
   store.packs.flush();
   return [...made.values()].filter((each) => each.unsure || !sameEntry(each.base, each.after));

@@ -57,6 +57,8 @@ export interface LayerRecord {
   readonly engine?: "kubernetes" | undefined;
   /** Paths below the workspace that are not part of the copy: its boxes have something else there. */
   readonly apart?: readonly string[] | undefined;
+  /** Paths that could not be read when the copy was made: neither they nor what is in them were ever in it. */
+  readonly missing?: readonly string[] | undefined;
   /** When the layer was begun, in milliseconds since 1970. */
   readonly made: number;
 }
@@ -74,6 +76,7 @@ const recordForm: z.ZodType<LayerRecord> = z.object({
   context: z.string().optional(),
   engine: z.literal("kubernetes").optional(),
   apart: z.array(z.string()).optional(),
+  missing: z.array(z.string()).optional(),
   made: z.number(),
 });
 
@@ -116,23 +119,38 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
   }
 }
 
+interface MadeCopy extends Required<Pick<LayerRecord, "missing">> {
+  readonly volume: string;
+  readonly endpoint: { readonly host: string; readonly context?: string };
+}
+
 /** Records the engine as its endpoint names it. */
 export const noteVolume = (
   layer: Layer,
-  volume: string,
-  { host: at, context }: { readonly host: string; readonly context?: string },
-): Promise<void> => rewrite({ ...layer, volume, at, context }, "never");
+  { volume, missing, endpoint: { host: at, context } }: MadeCopy,
+): Promise<void> => rewrite(layer, { volume, missing, at, context }, "never");
+
+/** Only the first copy counts: a tree that came back from pods is sent again without what was never in it. */
+export async function noteMissing(layer: Layer, missing: readonly string[]): Promise<void> {
+  if (missing.length > 0) await rewrite(layer, { missing }, "never");
+}
 
 /** A path that was apart once stays apart: nothing of it was ever in the copy. */
 export async function noteApart(layer: Layer, paths: readonly string[]): Promise<void> {
   const before = layer.apart ?? [];
   const apart = [...new Set([...before, ...paths])];
-  if (apart.length > before.length) await rewrite({ ...layer, apart }, "content");
+  if (apart.length > before.length) await rewrite(layer, { apart }, "content");
 }
 
-async function rewrite({ folder, ...record }: Layer, lasts: "never" | "content"): Promise<void> {
+/** The rest of the record stays, also what was noted since the layer was read. */
+async function rewrite(
+  { folder }: Layer,
+  changed: Partial<LayerRecord>,
+  lasts: "never" | "content",
+): Promise<void> {
   const file = path.join(folder, "layer");
-  await replaceFile(file, JSON.stringify(record), { aside: `${file}.new`, lasts });
+  const record = recordForm.parse(JSON.parse(await readFile(file, "utf8")));
+  await replaceFile(file, JSON.stringify({ ...record, ...changed }), { aside: `${file}.new`, lasts });
 }
 
 /** From here on the layer no longer exists; `clearGivenUp` deletes its contents later. */

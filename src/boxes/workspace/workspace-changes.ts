@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
-import { accessSync, constants, readlinkSync, type Stats } from "node:fs";
+import { accessSync, chmodSync, constants, readlinkSync, type Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import type { Change, LayerChanges } from "../../core/ports.ts";
-import { textOfBytes } from "../../core/raw-data.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner-files.ts";
 import type { Changed, Layer } from "./layer-record.ts";
@@ -160,7 +160,7 @@ function noteDeleted(
     return;
   }
   using folder = holdFolderSync(lower.at(name));
-  for (const entry of treeOf(folder, here)) {
+  for (const entry of treeOf(folder, { path: here, depth: 0, opens: false })) {
     note(look, "deleted", entry);
     if (entry.closed !== undefined) look.incomplete = true;
     if (look.changes.length >= look.most) return;
@@ -197,52 +197,70 @@ export interface WalkedEntry {
 
 const MAX_DEPTH = 512;
 
+interface WalkedFolder {
+  readonly path: Buffer;
+  readonly depth: number;
+  /** Folders that cannot be read are opened for good. */
+  readonly opens: boolean;
+}
+
 /** Everything below a folder. No link is followed, and no other file system is entered. */
-function* treeOf(
-  root: HeldFolderSync,
-  path: Buffer = Buffer.alloc(0),
-  depth = 0,
-): Generator<WalkedEntry, void> {
+function* treeOf(root: HeldFolderSync, here: WalkedFolder): Generator<WalkedEntry, void> {
   for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
-    const [at, here] = [root.at(name), below(path, name)];
-    const entry = { path: here, folder: path, name, at, stats };
-    if (stats.isDirectory()) yield* folderIn(root, entry, depth);
+    const entry = { path: below(here.path, name), folder: here.path, name, at: root.at(name), stats };
+    if (stats.isDirectory()) yield* folderIn(root, entry, here);
     else yield entry;
   }
 }
 
 /** Leaves out the entries at these paths and below them. */
-export function* treeWithout(root: HeldFolderSync, apart: readonly string[]): Generator<WalkedEntry, void> {
+export function* treeWithout(
+  root: HeldFolderSync,
+  apart: readonly string[],
+  opens = false,
+): Generator<WalkedEntry, void> {
   const places = apart.map((place) => Buffer.from(place).toString("latin1"));
-  for (const entry of treeOf(root)) {
+  for (const entry of treeOf(root, { path: Buffer.alloc(0), depth: 0, opens })) {
     const name = entry.path.toString("latin1");
     if (!places.some((place) => isInside(place, name))) yield entry;
   }
 }
 
-function* folderIn(parent: HeldFolderSync, entry: WalkedEntry, depth: number): Generator<WalkedEntry, void> {
-  const folder = opened(parent, entry, depth);
+function* folderIn(
+  parent: HeldFolderSync,
+  entry: WalkedEntry,
+  above: WalkedFolder,
+): Generator<WalkedEntry, void> {
+  const folder = opened(parent, entry, above);
   if (typeof folder === "string") {
     yield { ...entry, closed: folder };
     return;
   }
   using entered = folder;
   yield entry;
-  yield* treeOf(entered, entry.path, depth + 1);
+  yield* treeOf(entered, { ...above, path: entry.path, depth: above.depth + 1 });
 }
 
 /** The opened folder, or why it is not entered. */
-function opened(parent: HeldFolderSync, { stats, at }: WalkedEntry, depth: number): HeldFolderSync | string {
+function opened(
+  parent: HeldFolderSync,
+  { stats, at }: WalkedEntry,
+  { depth, opens }: WalkedFolder,
+): HeldFolderSync | string {
   if (stats.dev !== parent.stats.dev) return "is on another file system";
   if (depth >= MAX_DEPTH) return "is nested too deeply";
   try {
+    if (opens && (stats.mode & OWNER_RIGHTS) !== OWNER_RIGHTS)
+      chmodSync(at, (stats.mode & 0o7777) | OWNER_RIGHTS);
     return holdFolderSync(at);
   } catch (thrown) {
     return `cannot be read: ${errorCode(thrown) ?? "unknown"}`;
   }
 }
+
+const OWNER_RIGHTS = 0o700;
 
 const COMPARED_BYTES = 256 * 1024;
 
@@ -271,15 +289,19 @@ async function piece(file: FileHandle, at: number, length: number): Promise<Buff
   return bytes.subarray(0, bytesRead);
 }
 
-/** How the copy whose tree is in `content` differs from the current workspace. */
+/**
+ * How the copy whose tree is in `content` differs from the current workspace. What its commands closed to their owner is
+ * opened in `content`; the changes have the modes that it had.
+ */
 export async function changesOfCopy(
-  { workspace, made, apart = [] }: Layer,
+  { workspace, made, apart = [], missing = [] }: Layer,
   content: string,
 ): Promise<LayerChanges> {
-  const [below, above] = [statsIn(workspace, apart), statsIn(content, apart)];
+  const [below, above] = [statsIn(workspace, apart), statsIn(content, apart, true)];
+  const absent = missing.map((each) => bytesOfText(each).toString("latin1"));
   const changes: Change[] = [];
   for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
-    const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
+    const pair = { name, workspace, content, made, absent, was: below.get(name), is: above.get(name) };
     for (const [what, stats] of await changesOfPair(pair)) {
       const bytes = Buffer.from(name, "latin1");
       changes.push({ path: textOfBytes(bytes), what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
@@ -294,6 +316,8 @@ interface EntryPair {
   readonly workspace: string;
   readonly content: string;
   readonly made: number;
+  /** Names whose entries were not in the copy when it was made, in the same form. */
+  readonly absent: readonly string[];
   readonly was: Stats | undefined;
   readonly is: Stats | undefined;
 }
@@ -313,8 +337,9 @@ async function changesOfPair(pair: EntryPair): Promise<readonly (readonly [Chang
 }
 
 /** An entry that was never in the copy was not deleted there: special files, unreadable files, git's new objects. */
-function wasCopied({ workspace, name, made }: EntryPair, was: Stats): boolean {
+function wasCopied({ workspace, name, made, absent }: EntryPair, was: Stats): boolean {
   if (kindOf(was) === "odd" || (inGit(name) && was.ctimeMs >= made)) return false;
+  if (absent.some((each) => isInside(each, name))) return false;
   if (was.isSymbolicLink()) return true;
   try {
     accessSync(Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from(name, "latin1")]), constants.R_OK);
@@ -329,12 +354,17 @@ const COARSE_MS = 1000;
 const inGit = (name: string): boolean => name.split("/").includes(".git");
 
 /** Keyed by the path's bytes as a latin1 string. */
-function statsIn(root: string, apart: readonly string[]): ReadonlyMap<string, Stats> {
+function statsIn(root: string, apart: readonly string[], opens = false): ReadonlyMap<string, Stats> {
   using folder = holdFolderSync(root);
-  return new Map(
-    [...treeWithout(folder, apart)].map(({ path: name, stats }) => [name.toString("latin1"), stats]),
-  );
+  const found = new Map<string, Stats>();
+  for (const { path: name, at, stats } of treeWithout(folder, apart, opens)) {
+    found.set(name.toString("latin1"), stats);
+    if (opens && stats.isFile() && (stats.mode & READ) === 0) chmodSync(at, (stats.mode & 0o7777) | READ);
+  }
+  return found;
 }
+
+const READ = 0o400;
 
 async function hasSameContent({ workspace, content, name }: EntryPair, stats: Stats): Promise<boolean> {
   const at = (root: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);

@@ -83,8 +83,8 @@ async function makeVolume(request: PlaceRequest): Promise<void> {
   await refuseTooLarge(workspace.path);
   try {
     await engine.api.createVolume({ Name: volume, Driver: "local", Labels: labelsOf(request) });
-    await fill(request);
-    if (layer !== null) await noteVolume(layer, volume, engine.endpoint);
+    const missing = await fill(request);
+    if (layer !== null) await noteVolume(layer, { volume, missing, endpoint: engine.endpoint });
   } catch (thrown) {
     await removeVolume(request).catch(() => undefined);
     throw thrown instanceof HarnessError ? thrown : engineFailure("copying the workspace", thrown);
@@ -102,7 +102,8 @@ function labelsOf({ labels, layer, stateDir }: PlaceRequest): Record<string, str
   return { ...others, ...keptLabels(layer.session, stateDir) };
 }
 
-async function fill(request: PlaceRequest): Promise<void> {
+/** The paths that are not in the copy. */
+async function fill(request: PlaceRequest): Promise<readonly string[]> {
   const { engine, workspace, volume, labels, image, layer, onWarning } = request;
   const skipped: Skipped[] = [];
   const size = { bytes: 0 };
@@ -114,6 +115,7 @@ async function fill(request: PlaceRequest): Promise<void> {
   await upload(engine, { image, labels, volume: { name: volume, target: COPY_FOLDER } }, archive, size);
   if (layer !== null) await noteBytes(layer.folder, size.bytes);
   for (const text of skippedLines(skipped)) onWarning(text);
+  return skipped.map((one) => one.path);
 }
 
 async function upload(

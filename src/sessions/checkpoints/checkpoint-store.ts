@@ -1,5 +1,6 @@
 import {
   closeSync,
+  constants,
   existsSync,
   lstatSync,
   opendirSync,
@@ -18,6 +19,7 @@ import {
   ContentReader,
   type Entry,
   hostPath,
+  isClosed,
   isReallyAt,
   isSkippedName,
   keyOf,
@@ -34,6 +36,7 @@ import {
   isUnchanged,
   readSeen,
   seenEntry,
+  setFolderMode,
   statsAt,
   unreadEntry,
   writeSeen,
@@ -187,11 +190,13 @@ const SLICE_MS = 8;
 interface OpenFolder {
   readonly path: string;
   readonly names: Names;
+  /** Its mode, if it was opened for this look. */
+  readonly closed: number | undefined;
 }
 
 /**
  * Scans a whole workspace in key order, in step with the previous state; reads only files that have changed. Follows no
- * link.
+ * link. A folder that its owner may not read, as commands can leave one, is opened meanwhile.
  */
 class Scan {
   readonly #request: ScanRequest;
@@ -213,12 +218,21 @@ class Scan {
   }
 
   async whole(): Promise<EntryList> {
+    try {
+      return await this.#scan();
+    } finally {
+      for (const folder of this.#folders.toReversed()) this.#close(folder);
+    }
+  }
+
+  async #scan(): Promise<EntryList> {
     const { root, signal } = this.#request;
     let slice = performance.now();
     for (let folder = this.#folders.at(-1); folder !== undefined; folder = this.#folders.at(-1)) {
       const name = folder.names.next();
       if (name === undefined) {
         this.#folders.pop();
+        this.#close(folder);
         continue;
       }
       const path = folder.path === "" ? name : `${folder.path}/${name}`;
@@ -244,12 +258,28 @@ class Scan {
       return;
     }
     const found = seenEntry(entryAt(path, stats, this.#how), stats, this.#now);
-    const names = stats.isDirectory() && `${root}/${path}` !== except ? this.#namesOf(path, stats) : NO_NAMES;
+    const isRead = stats.isDirectory() && `${root}/${path}` !== except;
+    const access = isRead ? this.#openUp(path, found.entry) : undefined;
+    const names = access === "none" ? "unreadable" : isRead ? this.#namesOf(path, stats) : NO_NAMES;
+    const folder = {
+      path,
+      names: typeof names === "string" ? NO_NAMES : names,
+      closed: access === "opened" ? stats.mode & 0o7777 : undefined,
+    };
     if (typeof names === "string") this.#addUnread(key, known, found, names);
-    else {
-      this.#found.add(key, found.entry, found);
-      if (names !== NO_NAMES) this.#folders.push({ path, names });
-    }
+    else this.#found.add(key, found.entry, found);
+    if (folder.names === NO_NAMES) this.#close(folder);
+    else this.#folders.push(folder);
+  }
+
+  #openUp(path: string, entry: Entry): "usual" | "opened" | "none" {
+    const { root } = this.#request;
+    if (!isClosed(entry) || tooLong(root, path) || isUsable(root, path)) return "usual";
+    return setFolderMode(root, path, entry.mode | OPEN) ? "opened" : "none";
+  }
+
+  #close({ path, closed }: OpenFolder): void {
+    if (closed !== undefined) setFolderMode(this.#request.root, path, closed);
   }
 
   /** The entry is unchanged, and its content is still stored. */
@@ -281,6 +311,21 @@ class Scan {
     for (; before.isBelow(key); before.next()) this.#found.copy(before);
   }
 }
+
+const OPEN = 0o700;
+
+/** The names in the folder can be read and looked up. */
+function isUsable(root: string, folder: string): boolean {
+  try {
+    lstatSync(hostPath(root, `${folder}/.`));
+    closeSync(openSync(hostPath(root, folder), READABLE_FOLDER));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const READABLE_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Opened files are checked by their real path, so the workspace has to be given by its real path. */
 function refuseIndirectPath(root: string): void {

@@ -80,6 +80,13 @@ function isSameKindAndContent(a: Entry, b: Entry): boolean {
   }
 }
 
+/** What its owner needs to read a folder and to reach what it contains. */
+const READ_AND_ENTER = 0o500;
+
+/** Its owner has to open it first. */
+export const isClosed = (entry: Entry): entry is FolderEntry =>
+  entry.kind === "folder" && (entry.mode & READ_AND_ENTER) !== READ_AND_ENTER;
+
 export const sameContent = (a: FileEntry, b: FileEntry): boolean =>
   a.size === b.size &&
   a.pieces.length === b.pieces.length &&

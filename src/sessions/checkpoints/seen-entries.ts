@@ -1,11 +1,23 @@
-import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  type Stats,
+} from "node:fs";
 import { zstdDecompressSync } from "node:zlib";
+import { errorCode } from "../../core/errors.ts";
 import { textOfBytes } from "../../core/raw-data.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import {
   type ContentReader,
   type Entry,
   hostPath,
+  isClosed,
+  isReallyAt,
   isSkippedName,
   keyOf,
   parentOf,
@@ -27,9 +39,14 @@ export function seenEntry(entry: Entry, stats: Stats, now: number): SeenEntry {
   return { entry, stats: { dev, ino, size, mtimeMs, ctimeMs }, settled: !unsure && ctimeMs < now - coarse };
 }
 
-/** Compares times to the microsecond: later changes differ by more than that. */
-const hasSameStats = (known: SeenEntry, stats: Stats): boolean =>
-  sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
+/**
+ * Compares times to the microsecond: later changes differ by more than that. A look changes the last change time of
+ * folders that it has to open.
+ */
+function hasSameStats(known: SeenEntry, stats: Stats): boolean {
+  const ctimeMs = isClosed(known.entry) ? stats.ctimeMs : known.stats.ctimeMs;
+  return sameTimes({ ...known.stats, ctimeMs }, stats) && kindMatches(known.entry, stats);
+}
 
 function kindMatches(entry: Entry, stats: Stats): boolean {
   if (entry.kind === "link") return stats.isSymbolicLink();
@@ -37,9 +54,13 @@ function kindMatches(entry: Entry, stats: Stats): boolean {
   return stats.isDirectory() === (entry.kind === "folder" || (entry.kind === "unkept" && entry.folder));
 }
 
-/** Whether a path is as it was last seen; if nothing was seen there, whether it is still absent. */
+/**
+ * Whether a path is as it was last seen; if nothing was seen there, whether it is still absent. Nothing changes in a
+ * folder that is closed again since the look.
+ */
 export function isUnchanged(root: string, path: string, known: SeenEntry | undefined): boolean {
-  const stats = statsAt(root, path);
+  const stats = linkStats(root, path);
+  if (stats === "closed") return true;
   if (stats === undefined || known === undefined) return stats === undefined && known === undefined;
   return hasSameStats(known, stats);
 }
@@ -63,10 +84,15 @@ export function isSameUnderOtherCase(
 }
 
 export function statsAt(root: string, path: string): Stats | undefined {
+  const stats = linkStats(root, path);
+  return stats === "closed" ? undefined : stats;
+}
+
+function linkStats(root: string, path: string): Stats | "closed" | undefined {
   try {
     return lstatSync(hostPath(root, path), { throwIfNoEntry: false });
-  } catch {
-    return undefined;
+  } catch (thrown) {
+    return errorCode(thrown) === "EACCES" ? "closed" : undefined;
   }
 }
 
@@ -96,6 +122,29 @@ export function entryAt(path: string, stats: Stats, { root, reader, owner }: Ent
 
 const ownerOf = ({ uid, gid }: Stats, usual: string): { readonly owner?: string } =>
   `${uid}:${gid}` === usual ? {} : { owner: `${uid}:${gid}` };
+
+/** Linux only: a descriptor that needs no right to read the folder. */
+const O_PATH = 0o10000000;
+
+const HANDLE = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** False if this is not possible, or no longer the folder at this path. */
+export function setFolderMode(root: string, path: string, mode: number): boolean {
+  if (process.platform !== "linux") return false;
+  const whole = hostPath(root, path);
+  try {
+    const descriptor = openSync(whole, HANDLE);
+    try {
+      if (!isReallyAt(descriptor, whole)) return false;
+      chmodSync(`/proc/self/fd/${descriptor}`, mode);
+      return true;
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false;
+  }
+}
 
 /** Marks a folder that could not be read; earlier knowledge of its content does not apply either. */
 export function unreadEntry({ entry, stats }: SeenEntry, why: UnkeptEntry["why"]): SeenEntry {

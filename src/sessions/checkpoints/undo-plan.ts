@@ -4,6 +4,7 @@ import {
   type FileEntry,
   type FolderEntry,
   isBelow,
+  isClosed,
   parentOf,
   putText,
   sameContent,
@@ -164,11 +165,18 @@ function spanTakenBack({ from, to }: ChangeSpan, now: Entry | undefined, packs: 
   if (sameEntry(now, to)) return restorable(from, packs);
   if (now === undefined) return refusedBecause("it was deleted since");
   if (to === undefined) return refusedBecause("something else is there now");
-  if (now.kind === "folder" && to.kind === "folder") return folderTarget(from, now);
+  if (now.kind === "folder" && to.kind === "folder")
+    return isOpened(to, now) ? restorable(from, packs) : folderTarget(from, now);
   if (from?.kind === "file" && to.kind === "file" && now.kind === "file")
     return mergedTarget({ from, to, now }, packs);
   return refusedBecause("it was changed since");
 }
+
+const OPEN = 0o700;
+
+/** When a box ends, folders that its commands closed to their owner are opened to be searched. */
+const isOpened = (to: FolderEntry, now: FolderEntry): boolean =>
+  isClosed(to) && now.mode === (to.mode | OPEN);
 
 /** The folder's mode was changed since and stays; a folder that the run made is still removed if it is empty. */
 function folderTarget(from: Entry | undefined, now: FolderEntry): Resolved {

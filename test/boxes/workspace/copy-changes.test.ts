@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir } from "node:fs/promises";
+import { chmod, mkdir, readdir } from "node:fs/promises";
 import test from "node:test";
 import { changesOfReturned, returnedTree, returnTree } from "../../../src/boxes/workspace/session-layer.ts";
 import { archiveOf, unpack, type ArchiveLimits } from "../../../src/boxes/workspace/workspace-archive.ts";
-import { scratch } from "../../fixtures/scratch.ts";
+import { changesOfCopy } from "../../../src/boxes/workspace/workspace-changes.ts";
+import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+import { unprivileged } from "../../fixtures/unprivileged.ts";
 
 test("a returned tree replaces the previous one, and nothing else is left", async () => {
   await using place = await scratch({ "layer/tree/a": "old", "layer/tree.new/a": "new" });
@@ -33,6 +35,58 @@ test("a session has no changes until a box has returned something", async () => 
   };
   const { changes, incomplete } = await changesOfReturned(layer);
   assert.deepEqual([changes, incomplete], [[], false]);
+});
+
+const copyOf = (place: Scratch, missing: readonly string[] = []) => ({
+  session: "s",
+  workspace: place.at("work"),
+  isolation: "copy" as const,
+  volume: "v",
+  missing,
+  made: Date.now(),
+  folder: place.at("layer"),
+});
+
+test("what lies in a folder that commands closed in the copy is not taken for deleted", async () => {
+  const files = { "d/same": "1", "d/changed": "1", "d/deleted": "1", f: "1" };
+  await using place = await scratch({
+    ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`work/${name}`, text])),
+    "tree/d/same": "1",
+    "tree/d/changed": "2",
+    "tree/d/new": "1",
+    "tree/f": "2",
+  });
+  await chmod(place.at("work/d"), 0o755);
+  await unprivileged(place.path, async () => {
+    await chmod(place.at("tree/d"), 0);
+    await chmod(place.at("tree/f"), 0);
+    const { changes } = await changesOfCopy(copyOf(place), place.at("tree"));
+    assert.deepEqual(
+      [...changes].map(({ path, what, mode }) => [path, what, mode]),
+      [
+        ["d", "modified", 0],
+        ["d/changed", "modified", 0o644],
+        ["d/deleted", "deleted", 0o644],
+        ["d/new", "added", 0o644],
+        ["f", "modified", 0],
+      ],
+    );
+    assert.equal(await place.read("tree/d/new"), "1");
+    assert.equal(await place.read("tree/f"), "2");
+  });
+});
+
+test("what could not be copied is not deleted when it can be read later", async () => {
+  await using place = await scratch({ "work/d/in": "1", "work/e": "1", "work/gone": "1", "tree/x": "1" });
+  await mkdir(place.at("tree/d"));
+  const { changes } = await changesOfCopy(copyOf(place, ["d", "e"]), place.at("tree"));
+  assert.deepEqual(
+    [...changes].map(({ path, what }) => [path, what]),
+    [
+      ["gone", "deleted"],
+      ["x", "added"],
+    ],
+  );
 });
 
 test("an unpacked tree is limited in bytes and in number of entries", async () => {

@@ -23,7 +23,7 @@ async function household(): Promise<Household> {
   await mkdir(`${layer.folder}/upper/a/b`, { recursive: true });
   await writeFile(`${layer.folder}/upper/a/b/c`, Buffer.alloc(2 * MiB, 1));
   const copy = await makeLayer(place.path, { ...record, session: "copied", isolation: "copy" });
-  await noteVolume(copy, "v", { host: "unix:///run/d.sock" });
+  await noteVolume(copy, { volume: "v", missing: [], endpoint: { host: "unix:///run/d.sock" } });
   await noteBytes(copy.folder, MiB);
   const warnings: string[] = [];
   const room = (quota: number) => ({ quota, warn: (text: string) => void warnings.push(text) });

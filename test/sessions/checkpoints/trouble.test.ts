@@ -25,6 +25,7 @@ import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-st
 import { keptRun } from "../../fixtures/kept-run.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
+import { unprivileged } from "../../fixtures/unprivileged.ts";
 
 test("a FIFO is listed and never opened, and git's own folder is left out", async () => {
   await using kept = await keptRun({ ".git/config": "x", "sub/.git": "y", ".harness/config.json": "{}" });
@@ -306,6 +307,54 @@ test("an unreadable file is named, and restored once it is readable", async () =
   } finally {
     if (asRoot) process.seteuid?.(0);
   }
+});
+
+const modeOf = (file: string): number => lstatSync(file).mode & 0o7777;
+
+test("what a run changed in folders that it closed is undone and redone", async () => {
+  await using kept = await keptRun({ "closed/in.txt": "in\n", "listed/in.txt": "in\n", "b.txt": "b\n" });
+  const at = (name: string): string => path.join(kept.root, name);
+  await unprivileged(kept.place.path, async () => {
+    const before = pictureOf(kept.root);
+    await kept.run(() => {
+      rmSync(at("closed/in.txt"));
+      writeFileSync(at("closed/new.txt"), "new\n");
+      writeFileSync(at("listed/in.txt"), "changed\n");
+      mkdirSync(at("made/below"), { recursive: true });
+      writeFileSync(at("made/below/f.txt"), "f\n");
+      chmodSync(at("made/below"), 0o100);
+      chmodSync(at("made"), 0);
+      chmodSync(at("closed"), 0);
+      chmodSync(at("listed"), 0o600);
+    });
+    assert.deepEqual(
+      ["made", "closed", "listed"].map((name) => modeOf(at(name))),
+      [0, 0, 0o600],
+    );
+    assert.deepEqual((await kept.undo()).refused, []);
+    assert.deepEqual(pictureOf(kept.root), before);
+    assert.deepEqual((await kept.undo({ redo: true })).refused, []);
+    assert.deepEqual(
+      ["made", "closed", "listed"].map((name) => modeOf(at(name))),
+      [0, 0, 0o600],
+    );
+    for (const name of ["made", "closed", "listed"]) chmodSync(at(name), 0o700);
+    assert.equal(readFileSync(at("listed/in.txt"), "utf8"), "changed\n");
+    assert.deepEqual(readdirSync(at("closed")), ["new.txt"]);
+    assert.equal(modeOf(at("made/below")), 0o100);
+    chmodSync(at("made/below"), 0o700);
+    assert.equal(readFileSync(at("made/below/f.txt"), "utf8"), "f\n");
+  });
+});
+
+test("a folder that a run closed and the end of its box opened gets back the mode that it had", async () => {
+  await using kept = await keptRun({ "closed/in.txt": "in\n" });
+  const closed = path.join(kept.root, "closed");
+  chmodSync(closed, 0o755);
+  await kept.run(() => chmodSync(closed, 0o040));
+  chmodSync(closed, 0o740);
+  assert.deepEqual((await kept.undo()).refused, []);
+  assert.equal(modeOf(closed), 0o755);
 });
 
 /** So many that they are not looked at within one slice of time. */
