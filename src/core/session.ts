@@ -386,7 +386,7 @@ export interface Step {
   readonly after: string | null;
   /** Increases with each end: shows which of several concurrent steps ended first. Null while the work runs. */
   readonly ended: number | null;
-  /** The step that an undo returned to. */
+  /** The step that an undo returned to; null for an undo that left something out, so that it can be repeated. */
   readonly target: number | null;
 }
 

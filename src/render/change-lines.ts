@@ -286,7 +286,13 @@ export function stepTable(steps: readonly Step[], stream: Output): string {
   const head = styleText("bold", "STEP  AT        TURN  WHAT", { stream });
   const rows = steps.map(({ step, kind, call, turn, at, target, before, after }) => {
     const what =
-      kind === "call" ? visibleLine(call ?? "") : kind === "undo" ? `undo to ${target ?? 0}` : kind;
+      kind === "call"
+        ? visibleLine(call ?? "")
+        : kind === "undo"
+          ? target === null
+            ? "undo in part"
+            : `undo to ${target}`
+          : kind;
     const open =
       kind !== "lost" && after === null ? " (did not end)" : before === after ? " (changed nothing)" : "";
     const time = new Date(at).toTimeString().slice(0, 8);

@@ -12,8 +12,14 @@ import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";
 import { forgetBase, prepareApply } from "../../sessions/apply-layer.ts";
 import { filesOf, type SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
-import { checkpointsIn } from "../../sessions/checkpoints/store-place.ts";
-import { finishUndo, undo, type Undone, type UndoRequest } from "../../sessions/checkpoints/undo-changes.ts";
+import { checkpointsIn, storeFolder } from "../../sessions/checkpoints/store-place.ts";
+import {
+  finishUndo,
+  hasJournal,
+  undo,
+  type Undone,
+  type UndoRequest,
+} from "../../sessions/checkpoints/undo-changes.ts";
 import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../boxes/box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import { type Host, hostAt, namedCluster } from "../host.ts";
@@ -186,13 +192,27 @@ export async function removeSessions(
   host: Host,
   sessions: SessionStore,
   ids: readonly string[],
-  removed: (id: string) => void,
+  { removed, say }: { readonly removed: (id: string) => void; readonly say: (text: string) => void },
 ): Promise<void> {
   await using _held = await holdSessions(host, ids, () => ENDS_FIRST);
   for (const id of ids) {
+    await finishOwnUndo(host, sessions, id, say);
     await removeSession(host, sessions, id);
     removed(id);
   }
+}
+
+/** Nobody would be told of a folder that is half undone once the session is gone. */
+async function finishOwnUndo(
+  host: Host,
+  sessions: SessionStore,
+  id: string,
+  say: (text: string) => void,
+): Promise<void> {
+  const { workspace } = sessions.open(id).info();
+  const folder = storeFolder({ stateDir: host.places.state, workspace });
+  const isThere = (await lstat(workspace).catch(() => undefined))?.isDirectory() === true;
+  if (isThere && hasJournal(folder)) await finishEarlierUndo(host, sessions, workspace, say);
 }
 
 const ENDS_FIRST = "wait for it to end, or end it; then run the same command again";

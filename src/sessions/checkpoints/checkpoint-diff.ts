@@ -170,13 +170,16 @@ export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
 export interface StandingSteps {
   /** The steps of runs whose work still stands. */
   readonly live: readonly Step[];
-  /** The steps that the last undo took back, and that undo, if no step followed it. */
-  readonly undone: { readonly steps: readonly Step[]; readonly by: Step } | undefined;
+  /**
+   * The steps that the last undo took back, and that undo, if no step followed it. Undos that left something out belong
+   * to the undo that follows them.
+   */
+  readonly undone: { readonly steps: readonly Step[]; readonly by: readonly Step[] } | undefined;
   /** From this step on nothing could be stored. */
   readonly lost: Step | undefined;
 }
 
-/** What remains of everything that was done and undone. An unfinished undo has no effect. */
+/** What remains of everything that was done and undone. An undo that left something out can still be repeated. */
 export function standingOf(steps: readonly Step[]): StandingSteps {
   let live: readonly Step[] = [];
   let undone: StandingSteps["undone"];
@@ -186,13 +189,17 @@ export function standingOf(steps: readonly Step[]): StandingSteps {
     else if (step.kind === "call") {
       live = [...live, step];
       undone = undefined;
-    } else if (step.after !== null && step.kind === "undo") {
+    } else if (step.kind === "undo" && step.after !== null) {
       const { target } = step;
-      undone = { steps: live.filter(({ step: each }) => each > (target ?? 0)), by: step };
-      live = live.filter(({ step: each }) => each <= (target ?? 0));
-    } else if (step.after !== null && undone !== undefined) {
-      live = [...live, ...undone.steps];
-      undone = undefined;
+      const isTaken = ({ step: each }: Step): boolean => target !== null && each > target;
+      const repeated = undone?.by.every((by) => by.target === null) === true ? undone.by : [];
+      undone = { steps: live.filter(isTaken), by: [...repeated, step] };
+      live = live.filter((each) => !isTaken(each));
+    } else if (step.kind === "redo" && undone !== undefined) {
+      const { steps: back } = undone;
+      live = [...live.filter((each) => !back.includes(each)), ...back];
+      // A redo that left something out can be repeated.
+      if (step.after !== null) undone = undefined;
     }
   }
   return { live, undone, lost };

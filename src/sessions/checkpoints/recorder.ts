@@ -6,7 +6,7 @@ import { CheckpointStore } from "./checkpoint-store.ts";
 import { sameEntry, textOf, type Tree } from "./entry.ts";
 import { wholeSteps } from "./checkpoint-diff.ts";
 import { checkpointsIn, QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
-import { hasJournal } from "./undo-changes.ts";
+import { contentsOfJournal, hasJournal } from "./undo-changes.ts";
 
 /** Records checkpoints around the calls of a run, and removes those of old sessions when they take too much room. */
 
@@ -259,7 +259,7 @@ export function forgetSession(place: StorePlace, session: string): void {
 function dropFrom(store: CheckpointStore, session: string): void {
   store.alone(() => {
     store.trees.forget(session);
-    store.packs.keepOnly(store.trees.live());
+    store.packs.keepOnly(new Set([...store.trees.live(), ...contentsOfJournal(store.folder)]));
   });
 }
 

@@ -77,9 +77,10 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   if (!store.areUnchanged(pathsOf(plan.ops), pathsOf(plan.ops.filter(mustGoFirst))))
     throw new HarnessError(EXIT.failed, "something else is changing the workspace", "harness undo");
   const kind = redo ? "redo" : "undo";
-  const step = steps.begin({ kind, call: null, turn: null, before, target: redo ? null : target });
-  // An undo that leaves something out is not finished: repeating it finds the rest.
-  const whole = plan.refused.length === 0;
+  // After an undo or a redo that leaves something out, repeating it finds the rest.
+  const isPart = plan.refused.length > 0;
+  const step = steps.begin({ kind, call: null, turn: null, before, target: redo || isPart ? null : target });
+  const whole = !redo || !isPart;
   const aside = `.harness-${kind}-${randomUUID()}`;
   const journal: Journal = { session, step, before, whole, aside, ops: plan.ops };
   writeJournal(store.folder, journal);
@@ -110,7 +111,7 @@ function wantedSpans(
   const { live, undone, lost } = standingOf(steps.all());
   if (redo) {
     if (undone === undefined) throw new HarnessError(EXIT.usage, "there is no undo to redo", "harness undo");
-    return { spans: spansOf(wholeSteps([undone.by], now).whole, store.trees), notes: [] };
+    return { spans: spansOf(wholeSteps(undone.by, now).whole, store.trees), notes: [] };
   }
   const { whole, cut } = wholeSteps(
     live.filter(({ step }) => step > target),
@@ -156,8 +157,8 @@ export async function finishUndo(
   carryOut(store, journal, open);
   for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path))))
     removeAside(store, folder, journal.aside);
-  const after = await store.take(journal.session);
-  if (journal.whole) stepsOf(journal.session)?.end(journal.step, { before: journal.before, after });
+  const steps = journal.whole ? stepsOf(journal.session) : undefined;
+  steps?.end(journal.step, { before: journal.before, after: await store.take(journal.session) });
   dropJournal(store.folder);
   const left = journal.ops.filter((op) => !open.includes(op));
   const names = left.map(({ path }) => path).join(", ");
@@ -194,7 +195,7 @@ interface Journal {
   readonly step: number;
   /** The tree before the undo. */
   readonly before: string;
-  /** The undo leaves nothing out. */
+  /** Whether its step ends; that of a redo that leaves something out does not. */
   readonly whole: boolean;
   readonly aside: string;
   /** Left out for an undo or a redo. */
@@ -230,6 +231,12 @@ function* journalParts({ ops, ...rest }: Journal): Generator<string> {
 function readJournal(folder: string): Journal | undefined {
   if (!hasJournal(folder)) return undefined;
   return JSON.parse(readFileSync(fileIn(folder), "utf8")) as Journal;
+}
+
+/** The contents that finishing an undo will need; no tree need name them. */
+export function contentsOfJournal(folder: string): readonly string[] {
+  const ops = readJournal(folder)?.ops ?? [];
+  return ops.flatMap(({ to }) => (to?.kind === "file" ? to.pieces : []));
 }
 
 export const dropJournal = (folder: string): void => rmSync(fileIn(folder), { force: true });

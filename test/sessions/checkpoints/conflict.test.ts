@@ -37,6 +37,47 @@ test("the user's lines in the same file stay, and the run's are undone", async (
   assert.equal(readFileSync(file, "utf8"), `${LINES}seven\n`);
 });
 
+test("an undo that left something out can be redone, alone or with the undo of the rest", async () => {
+  await using kept = await keptRun({ "a.txt": LINES, "b.txt": "b\n" });
+  const [a, b] = [kept.place.at("work/a.txt"), kept.place.at("work/b.txt")];
+  const theirs = LINES.replace("two", "2");
+  await kept.run(() => {
+    writeFileSync(a, theirs);
+    writeFileSync(b, "changed\n");
+  });
+  writeFileSync(a, LINES.replace("two", "zwei"));
+  assert.equal((await kept.undo({ skip: true })).refused.length, 1);
+  assert.equal(readFileSync(b, "utf8"), "b\n");
+  assert.deepEqual((await kept.undo({ redo: true })).refused, []);
+  assert.equal(readFileSync(b, "utf8"), "changed\n");
+
+  await kept.undo({ skip: true });
+  writeFileSync(a, theirs);
+  assert.deepEqual((await kept.undo()).refused, []);
+  assert.equal(readFileSync(a, "utf8"), LINES);
+  assert.deepEqual((await kept.undo({ redo: true })).refused, []);
+  assert.deepEqual([readFileSync(a, "utf8"), readFileSync(b, "utf8")], [theirs, "changed\n"]);
+});
+
+test("a redo that left something out can be undone, and repeated", async () => {
+  await using kept = await keptRun({ "a.txt": LINES, "b.txt": "b\n" });
+  const [a, b] = [kept.place.at("work/a.txt"), kept.place.at("work/b.txt")];
+  const theirs = LINES.replace("two", "2");
+  await kept.run(() => {
+    writeFileSync(a, theirs);
+    writeFileSync(b, "changed\n");
+  });
+  await kept.undo();
+  writeFileSync(a, LINES.replace("two", "zwei"));
+  assert.equal((await kept.undo({ redo: true, skip: true })).refused.length, 1);
+  assert.equal(readFileSync(b, "utf8"), "changed\n");
+  await kept.undo({ skip: true });
+  assert.equal(readFileSync(b, "utf8"), "b\n");
+  writeFileSync(a, LINES);
+  await kept.undo({ redo: true });
+  assert.equal(readFileSync(b, "utf8"), "changed\n");
+});
+
 test("where both changed the same lines nothing is undone, and the file is named", async () => {
   await using kept = await keptRun({ "a.txt": LINES, "b.txt": "b\n" });
   const file = kept.place.at("work/a.txt");

@@ -19,7 +19,7 @@ import path from "node:path";
 import test from "node:test";
 import { ContentReader, MAX_BYTES } from "../../../src/sessions/checkpoints/entry.ts";
 import { Packs } from "../../../src/sessions/checkpoints/packs.ts";
-import { writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
+import { finishUndo, writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
 import { forgetSession, keepWithin, RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
@@ -243,6 +243,31 @@ test("a removed session takes its contents along; those of others stay", async (
   assert.deepEqual(store.trees.ids(), [before]);
   assert.equal(store.trees.live().size, 1);
   assert.ok([...store.trees.live()].every((piece) => store.packs.get(piece) !== undefined));
+});
+
+test("an undo that was cut short is finished after its session was removed", async () => {
+  await using kept = await keptRun({ "a.txt": "only here\n" });
+  const at = (name: string): string => kept.place.at(`work/${name}`);
+  await kept.run(() => renameSync(at("a.txt"), at("b.txt")));
+  {
+    using store = kept.open();
+    const [step] = kept.steps.all();
+    const first = store.trees.load(step?.before ?? "").get("a.txt") ?? null;
+    const last = store.trees.load(step?.after ?? "").get("b.txt") ?? null;
+    const ops = [
+      { path: "a.txt", from: null, to: first },
+      { path: "b.txt", from: last, to: null },
+    ];
+    const rest = { before: step?.after ?? "", whole: true, aside: ".harness-undo-x" };
+    writeJournal(store.folder, { session: "s", step: 2, ...rest, ops });
+    // Killed when the new name was removed, and the old one was not there yet.
+    rmSync(at("b.txt"));
+  }
+  forgetSession({ stateDir: kept.place.at("state"), workspace: kept.root }, "s");
+  using store = kept.open();
+  assert.equal(await finishUndo(store, () => undefined), "An interrupted undo was finished.");
+  assert.equal(await kept.place.read("work/a.txt"), "only here\n");
+  assert.deepEqual(store.trees.ids(), []);
 });
 
 test("a workspace that was removed or moved is reported as such", async () => {

@@ -1,6 +1,7 @@
 import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
 import { withSessions } from "../../../app/sessions/session-access.ts";
 import { settingFlags } from "../../settings.ts";
 
@@ -24,10 +25,11 @@ export class SessionsRm extends HarnessCommand {
     const { removeSessions } = await import("../../../app/sessions/session-changes.ts");
     await withSessions(this.host, async (store) => {
       const ids = new Set(argv.map((typed) => store.open(String(typed)).id));
-      await removeSessions(this.host, store, [...ids], (id) => {
+      const removed = (id: string): void => {
         if (flags.json) answerJson({ id });
         else answer(id);
-      });
+      };
+      await removeSessions(this.host, store, [...ids], { removed, say: noteTo(flags.quiet) });
     });
   }
 }
