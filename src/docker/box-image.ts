@@ -248,7 +248,10 @@ async function buildContext(
   cache: string,
 ): Promise<NodeJS.ReadableStream> {
   const npm = await npmFolder(root, inputs, cache);
-  const node = path.join(await nodeFolder(inputs, npm, cache), "bin");
+  const node = await nodeFolder(inputs, npm, cache);
+  const architectures = path.join(node, "include/node/openssl/archs");
+  const isForeign = (name: string): boolean =>
+    path.dirname(name) === architectures && !/linux-(?:x86_64|aarch64)$/.test(name);
   const unneeded = new Set([path.join(npm, "docs"), path.join(npm, "man")]);
   const isUnneeded = (name: string): boolean => unneeded.has(name);
   const withSources = (stream: Pack): void => {
@@ -259,7 +262,9 @@ async function buildContext(
     pack(npm, { pack: stream, ignore: isUnneeded, map: under("npm"), finalize: false, finish: withSources });
   };
   const withNode = (stream: Pack): void => {
-    pack(node, { entries: ["node"], pack: stream, finalize: false, finish: withNpm, map: under("") });
+    const entries = ["bin/node", "include/node"];
+    const map = under("node");
+    pack(node, { entries, ignore: isForeign, pack: stream, finalize: false, finish: withNpm, map });
   };
   const stream = pack(root, {
     entries: ["Dockerfile.sandbox"],

@@ -51,6 +51,16 @@ test("the image contains everything promised, with the pinned Node and npm", { s
   );
 });
 
+test("the image compiles a native addon of Node without a network", { skip }, async () => {
+  const script = `mkdir /tmp/addon && cd /tmp/addon && echo '{"name":"addon","version":"1.0.0"}' >package.json
+echo '{"targets":[{"target_name":"addon","sources":["addon.c"]}]}' >binding.gyp
+printf '%s\n' '#include <node_api.h>' 'NAPI_MODULE_INIT() { napi_value two; napi_create_int32(env, 2, &two); return two; }' >addon.c
+LINK=cc npm exec -c 'node-gyp rebuild' >out 2>&1 || { tail out; exit 1; }
+node -p 'require("./build/Release/addon.node")'`;
+  const plan = { root: ROOT, image, argv: ["bash", "-c", script], memory: 2 ** 29, pids: 64, labels: {} };
+  assert.equal((await runOnce(engine, plan, 120_000)).stdout, "2\n");
+});
+
 /** An image of one file, from a tar made here. */
 async function tinyImage(): Promise<{ name: string } & AsyncDisposable> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-tiny-"));

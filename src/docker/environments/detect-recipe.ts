@@ -12,10 +12,12 @@ import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type TakenItem, type Toolc
 /** Names of files that decide how a project is built. The contents of all of them count for an environment's key. */
 const NAMES = new Set([
   ...Object.keys(VERSION_FILES),
-  ..."package-lock.json npm-shrinkwrap.json pnpm-lock.yaml pnpm-workspace.yaml yarn.lock bun.lock bun.lockb .npmrc .yarnrc.yml".split(
+  ..."package-lock.json npm-shrinkwrap.json pnpm-lock.yaml pnpm-workspace.yaml yarn.lock bun.lock bun.lockb binding.gyp .npmrc .yarnrc.yml".split(
     " ",
   ),
-  ..."pyproject.toml setup.py setup.cfg uv.lock poetry.lock Pipfile Pipfile.lock".split(" "),
+  ..."pyproject.toml setup.py setup.cfg tox.ini pytest.ini uv.lock poetry.lock Pipfile Pipfile.lock".split(
+    " ",
+  ),
   ..."go.sum go.work go.work.sum Cargo.toml Cargo.lock".split(" "),
   ..."mvnw build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.lockfile libs.versions.toml".split(
     " ",

@@ -1,5 +1,5 @@
-import { parse as parseToml } from "smol-toml";
 import { fieldsIn } from "../../core/raw-data.ts";
+import { pythonNeeds } from "./python-project.ts";
 import type { Recipe, Toolchain } from "./recipe.ts";
 
 /** What files of each ecosystem say: what a project needs, and which version of a language it asks for. */
@@ -40,9 +40,18 @@ const node: Reader = (folder) => {
     registries: ["npm"],
     folders: ["node_modules"],
   } as const;
-  if (needs !== undefined) return { ...base, ...needs };
-  if (hasDependencies(manifest)) return { ...base, steps: [NPM_INSTALL] };
+  const wanted = needs ?? (hasDependencies(manifest) ? { steps: [NPM_INSTALL] } : undefined);
+  if (folder.has("binding.gyp")) return { ...base, ...ADDON, ...wanted };
+  if (wanted !== undefined) return { ...base, ...wanted };
   return folder.has(TOP) ? { from: "package.json", toolchain: "node" } : undefined;
+};
+
+/** The set-up cannot keep what is compiled: node-gyp removes its folder `build`, which a volume would prevent. */
+const ADDON = {
+  packages: ["g++"],
+  notTaken: [
+    "the addon is not compiled by the set-up: harness sandbox exec -- npm exec -c 'node-gyp rebuild'",
+  ],
 };
 
 const PINNED = /^(pnpm|yarn)@(\d+\.\d+\.\d+)/;
@@ -104,89 +113,6 @@ const hasDependencies = (manifest: Readonly<Record<string, unknown>>): boolean =
   ["dependencies", "devDependencies", "optionalDependencies"].some(
     (key) => Object.keys((manifest[key] as object | undefined) ?? {}).length > 0,
   );
-
-const VENV = "python3 -m venv .venv";
-const PIP = ".venv/bin/python -m pip install --quiet";
-
-const python: Reader = (folder) => {
-  const base = { toolchain: "python", registries: ["pip"], folders: [".venv"] } as const;
-  if (folder.has("uv.lock"))
-    return {
-      ...base,
-      from: "uv.lock",
-      managers: { uv: null },
-      steps: ["uv sync --frozen --all-extras --all-groups"],
-    };
-  if (folder.has("poetry.lock"))
-    return {
-      ...base,
-      from: "poetry.lock",
-      managers: { poetry: null },
-      steps: ["poetry install --no-interaction"],
-    };
-  const lists = [...folder.keys()]
-    .filter((name) => /^(?:requirements|dev-requirements|test-requirements)[\w.-]*\.txt$/.test(name))
-    .toSorted();
-  const own = installOfProject(folder);
-  if (lists.length === 0 && own === undefined)
-    return folder.has("Pipfile")
-      ? {
-          from: "Pipfile",
-          toolchain: "python",
-          notTaken: ["pipenv is not known here: write a recipe, .harness/env.json"],
-        }
-      : undefined;
-  const from = lists[0] ?? (folder.has("pyproject.toml") ? "pyproject.toml" : "setup.py");
-  return {
-    ...base,
-    from,
-    steps: [
-      VENV,
-      `${PIP} --upgrade pip`,
-      ...installOfLists(folder, lists),
-      ...(own === undefined ? [] : [`${PIP} ${own}`]),
-    ],
-  };
-};
-
-/** Lists with hashes are installed apart: pip would want hashes for everything in the same call. */
-function installOfLists(folder: Folder, lists: readonly string[]): readonly string[] {
-  const hashed = (name: string): boolean => /(?:^|\s)--hash=/.test(folder.get(name) ?? "");
-  return [
-    ...installOf(lists.filter(hashed), " --require-hashes"),
-    ...installOf(lists.filter((name) => !hashed(name))),
-  ];
-}
-
-const installOf = (names: readonly string[], flag = ""): readonly string[] =>
-  names.length === 0 ? [] : [`${PIP}${flag} ${names.map((name) => `-r ${name}`).join(" ")}`];
-
-const TEST_NAMES = ["test", "tests", "testing", "dev", "develop"];
-
-/** The project itself, if it can be installed, with what its tests need. */
-function installOfProject(folder: Folder): string | undefined {
-  const text = folder.get("pyproject.toml");
-  if (text === undefined) return folder.has("setup.py") ? "-e ." : undefined;
-  const { project, "build-system": build, "dependency-groups": groups } = tomlIn(text);
-  const extras = namesIn((project as Record<string, unknown> | undefined)?.["optional-dependencies"]);
-  const grouped = namesIn(groups)
-    .map((name) => ` --group ${name}`)
-    .join("");
-  if (project === undefined && build === undefined && !folder.has("setup.py"))
-    return grouped === "" ? undefined : grouped.trim();
-  return `-e ${extras.length === 0 ? "." : `'.[${extras.join(",")}]'`}${grouped}`;
-}
-
-const namesIn = (table: unknown): readonly string[] =>
-  typeof table === "object" && table !== null ? TEST_NAMES.filter((name) => Object.hasOwn(table, name)) : [];
-
-function tomlIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return parseToml(text);
-  } catch {
-    return {};
-  }
-}
 
 const go: Reader = (folder) => {
   if (!folder.has("go.mod")) return undefined;
@@ -292,7 +218,7 @@ const cmake: Reader = (folder) =>
 
 export const ECOSYSTEMS: Readonly<Record<string, Reader>> = {
   node,
-  python,
+  python: pythonNeeds,
   go,
   rust,
   java,

@@ -211,6 +211,8 @@ function nodeScript(version: string, arch: string): string {
   const old = Number(version.split(".")[0]) < 20;
   return `${old ? "npm install -g --ignore-scripts npm@10\n" : ""}npm install --prefix /opt/node --no-save --ignore-scripts ${name}@${version}
 ln -sf /opt/node/node_modules/${name}/bin/node /usr/local/bin/node
+rm -rf /usr/local/include/node && mkdir -p /usr/local/include
+ln -s /opt/node/node_modules/${name}/include/node /usr/local/include/node
 node --version
 rm -rf /root/.npm`;
 }

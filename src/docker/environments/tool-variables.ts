@@ -98,6 +98,9 @@ const PNPM: Variables = {
   pnpm_config_cache_dir: `${CACHE}/pnpm-cache`,
 };
 
+/** Where node-gyp finds the headers of the installed Node. npm warns about `npm_config_nodedir`, but not about this name. */
+const NODE_HEADERS: Variables = { npm_package_config_node_gyp_nodedir: "/usr/local" };
+
 interface VariableOptions {
   readonly workspace: string;
   readonly granted: boolean;
@@ -122,6 +125,7 @@ export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Va
     ) as Variables),
     ...(yarn === undefined ? {} : { ...YARN, ...(granted ? yarnAge(yarn, minAge) : {}) }),
     ...(pnpm === undefined ? {} : PNPM),
+    ...(typeof recipe.toolchains.node === "string" ? NODE_HEADERS : {}),
     ...(venv === undefined ? {} : { VIRTUAL_ENV: venv, PATH: `${venv}/bin:${BASE_PATH}` }),
     ...recipe.env,
   };

@@ -88,6 +88,13 @@ export class ProgressLine {
     };
   }
 
+  /** Ends with all steps done: a step that is reported when it begins does not say when it ended. */
+  complete(): void {
+    const { total } = this.#at;
+    if (total !== undefined) this.#at = { ...this.#at, done: total };
+    this.end();
+  }
+
   end(): void {
     this.#cancelStartLine?.();
     this.#live.stop();

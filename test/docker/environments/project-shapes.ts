@@ -46,6 +46,22 @@ export const SHAPES: readonly Shape[] = [
     recipe: { setup: [step(CI)] },
   },
   {
+    name: "a native addon of npm",
+    files: { "package.json": DEPS, "package-lock.json": "{}", "binding.gyp": "{}" },
+    recipe: {
+      packages: ["g++"],
+      setup: [step(CI)],
+      folders: ["node_modules"],
+    },
+    notTaken: ["npm exec -c 'node-gyp rebuild'"],
+  },
+  {
+    name: "a native addon without dependencies",
+    files: { "package.json": "{}", "binding.gyp": "{}" },
+    recipe: { packages: ["g++"], setup: [] },
+    notTaken: ["npm exec -c 'node-gyp rebuild'"],
+  },
+  {
     name: "pnpm, its version pinned",
     files: { "package.json": '{"packageManager":"pnpm@9.15.0"}', "pnpm-lock.yaml": "lockfileVersion: 9" },
     recipe: {
@@ -185,6 +201,47 @@ export const SHAPES: readonly Shape[] = [
     name: "pyproject.toml that only sets up tools",
     files: { "pyproject.toml": "[tool.ruff]\nline-length = 100" },
     recipe: { setup: [], toolchains: {} },
+  },
+  {
+    name: "tests that tox sets up",
+    files: {
+      "setup.py": "",
+      "tox.ini": `[tox]
+env_list = py3
+[testenv]
+extras = cli
+deps =
+    pytest>=7, <9  # the runner
+    -r{toxinidir}/requirements/tests.txt
+    py27: mock
+    -r ../elsewhere.txt
+    x; touch y
+commands = pytest
+[testenv:docs]
+deps = sphinx
+`,
+    },
+    recipe: { setup: venv("-e '.[cli]' -r requirements/tests.txt 'pytest>=7, <9'") },
+  },
+  {
+    name: "an extra for tests comes before tox",
+    files: {
+      "pyproject.toml": '[project]\nname="x"\n[project.optional-dependencies]\ntest=["pytest"]',
+      "tox.ini": "[testenv]\ndeps = nose",
+    },
+    recipe: { setup: venv("-e '.[test]'") },
+  },
+  {
+    name: "pytest is set up, and nothing installs it",
+    files: { "requirements.txt": "flask", "pytest.ini": "[pytest]" },
+    recipe: {
+      setup: [...venv("-r requirements.txt"), step(".venv/bin/python -m pip install --quiet pytest")],
+    },
+  },
+  {
+    name: "pytest is set up, and a list installs it",
+    files: { "requirements.txt": "flask\npytest==8.1", "pytest.ini": "[pytest]" },
+    recipe: { setup: venv("-r requirements.txt") },
   },
   {
     name: "setup.py",

@@ -139,6 +139,14 @@ describe("where no line can be rewritten, progress has a start and an end", () =
     assert.equal(inLines({ columns: 80 }), BOTH);
   });
 
+  test("when the work is complete, the last step counts as done", () => {
+    const { line, pass, written } = progressIn({});
+    line.take({ done: 1, total: 2, unit: "steps" });
+    pass(8000);
+    line.complete();
+    assert.match(written(), /^indexing: ended after 8 s \(2 of 2 steps\)$/m);
+  });
+
   test("the end is written once, however often it is ended", () => {
     const { goOn, line, written } = progressIn({});
     goOn(8, 50, FILES);

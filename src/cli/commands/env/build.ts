@@ -61,7 +61,7 @@ export class EnvBuild extends HarnessCommand {
         ),
       "harness env build   (continues)",
     );
-    progress.end();
+    progress.complete();
     const { record, how, chosen, lost, pushed } = built;
     if (flags.json) {
       const { id, key, versions, installed, seconds, volumes } = record;

@@ -21,7 +21,7 @@ export class SandboxBuild extends HarnessCommand {
     using progress = new ProgressLine(stderr, { what: "sandbox image", quiet: flags.quiet });
     const build = await buildImage(this.host, { rebuild: flags.rebuild, onLine: progress.line });
     const built = await untilInterrupted(build);
-    progress.end();
+    progress.complete();
     if (flags.json) answerJson(built);
     else answer(`${built.tag}  ${built.how}`);
   }
