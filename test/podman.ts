@@ -29,4 +29,5 @@ if (noPodman !== false) {
   const suites = spawn(process.execPath, words, { cwd: root, env, stdio: "inherit" });
   const [code] = (await once(suites, "exit")) as [number | null];
   process.exitCode = code ?? 1;
+  if (code !== 0) process.stdout.write(`${await podman.state()}\n`);
 }
