@@ -211,7 +211,7 @@ do (echo 1 > /proc/sys/$f) 2>/dev/null && echo WROTE $f; done; true`,
   },
   {
     name: "triggers on the pressure of the whole machine",
-    run: `for f in /proc/pressure/*; do (printf 'some 500000 2000000' > $f) 2>/dev/null && echo WROTE $f; done; true`,
+    run: `for f in /proc/pressure/*; do (echo some 500000 2000000 > $f) 2>/dev/null && echo WROTE $f; done; true`,
     denied: never(/WROTE/),
     twin: "cat /proc/loadavg",
   },
