@@ -104,6 +104,9 @@ export function startCommand(
   };
 }
 
+/** How a shell reports that the program it ran was killed. */
+const KILLED_CODE = 128 + KILL;
+
 function resultOf(
   exit: RunnerExit,
   why: Ending | undefined,
@@ -117,7 +120,12 @@ function resultOf(
     cause,
     reason,
     timed_out: exit.timedOut && why === undefined,
-    killed: why !== undefined || exit.timedOut || exit.signal === KILL,
+    // A shell reports a process that was killed for its memory by its own exit code.
+    killed:
+      why !== undefined ||
+      exit.timedOut ||
+      exit.signal === KILL ||
+      (cause === "memory" && exitCode === KILLED_CODE),
     leftovers: exit.killed,
     peak: { memory_bytes: exit.peakMemory, pids: exit.peakPids },
     ...(isFolderGone(exit) ? { folder_gone: true } : {}),

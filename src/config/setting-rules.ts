@@ -3,7 +3,15 @@
  */
 import * as z from "zod";
 import { badResultsPlace, ENGINE_FORM, readEngineAddress } from "../core/addresses.ts";
-import { clipped, DURATION_FORM, nearest, parseDuration, parseSize, SIZE_FORM } from "../core/wording.ts";
+import {
+  clipped,
+  DURATION_FORM,
+  nearest,
+  parseDuration,
+  parseSize,
+  SIZE_FORM,
+  writtenSize,
+} from "../core/wording.ts";
 import { MODES } from "../core/decision.ts";
 import { HOOK_KEYS, hooksForm, TOOL_KEYS, toolsForm } from "../core/added-programs.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/network.ts";
@@ -24,11 +32,20 @@ const MINUTE = 60_000;
 const MiB = 2 ** 20;
 const TiB = 2 ** 40;
 
+function inLongestUnit(ms: number): string {
+  for (const [unit, length] of [
+    ["h", 60 * MINUTE],
+    ["m", MINUTE],
+  ] as const)
+    if (ms > 0 && ms % length === 0) return `${ms / length}${unit}`;
+  return `${ms / 1000}s`;
+}
+
 const duration = (minimum: number, maximum: number) =>
   z.union([z.string(), z.number()], `expected ${DURATION_FORM}`).transform((value, context) => {
     const ms = parseDuration(String(value));
     if (ms !== undefined && ms >= minimum && ms <= maximum) return ms;
-    const expected = `expected ${DURATION_FORM}, from ${minimum / 1000} s to ${maximum / 1000} s`;
+    const expected = `expected ${DURATION_FORM}, from ${inLongestUnit(minimum)} to ${inLongestUnit(maximum)}`;
     context.addIssue({ code: "custom", message: expected });
     return z.NEVER;
   });
@@ -37,7 +54,7 @@ const size = (minimum: number, maximum: number) =>
   z.union([z.string(), z.number()], `expected ${SIZE_FORM}`).transform((value, context) => {
     const bytes = parseSize(String(value));
     if (bytes !== undefined && bytes >= minimum && bytes <= maximum) return bytes;
-    const expected = `expected ${SIZE_FORM}, from ${minimum / MiB}m to ${maximum / MiB}m`;
+    const expected = `expected ${SIZE_FORM}, from ${writtenSize(minimum)} to ${writtenSize(maximum)}`;
     context.addIssue({ code: "custom", message: expected });
     return z.NEVER;
   });

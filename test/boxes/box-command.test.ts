@@ -95,6 +95,22 @@ test("a kill from inside the box is distinguished from one of ours", async () =>
   assert.deepEqual([exit_code, cause, killed], [137, "program", true]);
 });
 
+test("a command whose shell reports a process that was killed for its memory counts as killed", async () => {
+  for (const [code, wanted] of [
+    [137, true],
+    [0, false],
+    [1, false],
+  ] as const) {
+    const { exit, call, started } = await opened();
+    exit(call, [
+      ["c", code],
+      ["x", 1],
+    ]);
+    const { exit_code, cause, killed } = await started.ended;
+    assert.deepEqual([exit_code, cause, killed], [code, "memory", wanted]);
+  }
+});
+
 async function* failing(): AsyncGenerator<Uint8Array> {
   yield Buffer.alloc(0);
   throw await Promise.resolve(new Error("gone"));

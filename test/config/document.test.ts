@@ -51,8 +51,8 @@ for (const [name, [text, layer]] of Object.entries(ACCEPTED))
   });
 
 const KNOWN = `known keys: ${SETTING_KEYS.join(", ")}`;
-const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
-const DURATION = "expected a duration such as 90, 90s, 30m or 2h, from 1 s to 86400 s";
+const SIZE = "expected a size such as 256m or 2g, from 64m to 4t";
+const DURATION = "expected a duration such as 90, 90s, 30m or 2h, from 1s to 24h";
 
 /** The message of each refusal, without the file that it starts with. */
 const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>> = {

@@ -238,7 +238,7 @@ test("the variable of an alias sets the setting unless the variable of its main 
   }
 });
 
-const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
+const SIZE = "expected a size such as 256m or 2g, from 64m to 4t";
 
 const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
   "a variable that is not a size": [

@@ -23,7 +23,7 @@ const ok = (stdout: string): Ended => ({ code: 0, stdout, stderr: "" });
 const printed = (message: string, remedy: string): string => `error: ${message}\n  next: ${remedy}\n`;
 
 const KNOWN = `known keys: ${SETTING_KEYS.join(", ")}`;
-const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
+const SIZE = "expected a size such as 256m or 2g, from 64m to 4t";
 
 interface Mistake {
   readonly args: readonly string[];
