@@ -231,13 +231,16 @@ function idleProof(
   const claims = isAllSeen && saysChanged(answer);
   const { runs, looks } = ends.facts;
   // The request only asked to run something.
-  if (runs === true && deeds.ran !== undefined && !claims) return {};
+  if (requestedRun(ends, deeds) !== undefined && !claims) return {};
   const mayDoubt = isAllSeen && runs !== true && looks !== true;
   return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(answer) };
 }
 
-const requestedRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): RunFacts["ran"] =>
-  ends?.facts.runs === true ? ran : undefined;
+/** A command that only looks counts as the requested one if nothing else was run and it failed. */
+function requestedRun(ends: EndRules | null, { ran, triedSince }: AgentContext["deeds"]): RunFacts["ran"] {
+  if (ends?.facts.runs !== true) return undefined;
+  return ran ?? (triedSince !== "nothing" && triedSince.exitCode !== 0 ? triedSince : undefined);
+}
 
 /** Whether an answer without any call claims a deed. A question may be about an earlier request. */
 const claimsDeed = (intent: Intent, answer: string): boolean =>

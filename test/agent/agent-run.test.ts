@@ -132,12 +132,16 @@ interface Claimed {
   /** The model has few parameters, and says it again when it is asked once more. */
   readonly isWeak?: boolean;
   readonly prompt?: string;
+  /** Of the commands. */
+  readonly exitCode?: number;
+  /** The request only asks to run something. */
+  readonly runs?: boolean;
 }
 
 /** A change was asked for: how a run ends that made these calls and says this. */
 async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claimed): Promise<string> {
   const { says = FIXED, strict = false, untouched = true, workedBefore = false } = given;
-  const { isWeak = false, prompt = "fix sum.py" } = given;
+  const { isWeak = false, prompt = "fix sum.py", exitCode = 0, runs = false } = given;
   const tool = (name: string, writes?: string) =>
     anyTool({
       name,
@@ -150,10 +154,10 @@ async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claim
       }),
       concurrent: false,
       where: "box",
-      run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode: 0 } : {}) }),
+      run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode } : {}) }),
     });
   const ends = new EndRules(null);
-  ends.facts = { request: prompt, isWeak };
+  ends.facts = { request: prompt, isWeak, runs };
   const again = isWeak ? [{ text: says }] : [];
   const agent = fakeAgent({
     lines: [{ calls: calls.map(([name]) => [name, {}] as const) }, { text: says }, ...again],
@@ -208,4 +212,18 @@ test("an answer that claims a change where there was none is reported as such", 
     assert.match(await endOf({ calls: [["bash"]], commands }), plain, commands);
   assert.match(await endOf({ calls: [["deploy"]] }), plain);
   assert.match(await endOf({ untouched: false }), /^0 The model gave its answer\.$/);
+});
+
+test("a request to run something is answered with how the command ended, even if it only looks", async () => {
+  const run = { prompt: "run it", runs: true, says: "Done.", calls: [["bash"]] } as const;
+  for (const commands of ["false", "ls /nowhere", "make"])
+    assert.equal(
+      await endOf({ ...run, commands, exitCode: 2 }),
+      `0 The model gave its answer; \`${commands}\` exited with 2.`,
+    );
+  assert.equal(await endOf({ ...run, commands: "make" }), "0 The model gave its answer.");
+  assert.equal(
+    await endOf({ ...run, commands: "ls src" }),
+    "0 The model changed nothing. It looked at ls src.",
+  );
 });

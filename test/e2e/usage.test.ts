@@ -70,6 +70,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "the name of the repository is empty",
     remedy: "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)",
   },
+  "a time limit of vet that is none": {
+    args: ["vet", "--max-time", "0", "."],
+    message: '--max-time: expected a duration such as 90, 90s, 30m or 2h, found "0"',
+    remedy: "harness vet --max-time 5m .",
+  },
   "commits of a folder that is not a repository": {
     args: ["vet", "--diff", "a..b", "/usr/share"],
     message: "/usr/share is not a git repository, so it has no commits to compare",

@@ -103,7 +103,7 @@ export class Vet extends HarnessCommand {
     if (maxMs === undefined || maxMs === 0)
       throw new HarnessError(
         EXIT.usage,
-        `--max-time: expected ${DURATION_FORM}`,
+        `--max-time: expected ${DURATION_FORM}, found ${JSON.stringify(typed)}`,
         "harness vet --max-time 5m .",
       );
     return {
