@@ -159,6 +159,20 @@ test("a copy is applied like a layer, and its volume is removed", { skip: noOver
 });
 
 test(
+  "a diff of changes that cannot be applied does not say that nothing changed",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    const ran = await runInLayer(place, "echo 2 >a");
+    assert.equal(ran.code, 0, ran.stderr);
+    await place.write("work/a", "mine\n");
+    const diff = await harness(place, ["diff", "--stat"]);
+    assert.match(diff.stderr, /^note: a would not be applied: the same lines were changed since$/m);
+    assert.doesNotMatch(diff.stderr, /changed nothing/);
+  },
+);
+
+test(
   "a copy missing from the engine is not mistaken for one with all files deleted",
   { skip: noOverlay },
   async () => {

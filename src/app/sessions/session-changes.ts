@@ -252,12 +252,14 @@ export async function diffOfLayer(
   return withLayer(host, sessions, session, { say, moves: false }, async ({ layer, store }) => {
     const { ops, refused } = await prepareApply(store, { session: session.id, layer });
     for (const { path, reason } of refused) say(`${path} would not be applied: ${reason}`);
+    if (layer.incomplete) say("some of the session's changes cannot be read, and are not shown");
     const changes = ops
       .filter(({ from, to }) => from !== to)
       .map(({ path, from, to }) => ({ path, from: from ?? undefined, to: to ?? undefined }));
     if (changes.length > 0) say(`none of this is in the folder itself yet: harness apply ${session.id}`);
     const files = filesOf(changes, store.packs);
-    return files.length === 0 && refused.length === 0 ? undefined : { files, cut: false, lostFrom: null };
+    const isNothing = files.length === 0 && refused.length === 0 && !layer.incomplete;
+    return isNothing ? undefined : { files, cut: false, lostFrom: null };
   });
 }
 

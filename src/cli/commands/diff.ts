@@ -68,7 +68,9 @@ export class Diff extends HarnessCommand {
       else if (isShown()) stdout.write(fileDiffs(files, stdout));
       else await writePatch(files, say);
       const since = flags.from === 0 ? "" : ` after step ${flags.from}`;
-      if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}${since}`);
+      // Of a layer with changes that cannot be shown, each has been named.
+      if (files.length === 0 && waiting === undefined)
+        say(`the session ${session.id} has changed nothing in ${workspace}${since}`);
       if (cut)
         say(
           "its last run was killed: everything that changed since its last call began is counted as its work",

@@ -82,11 +82,12 @@ export class TreeFiles {
       rmSync(path.join(this.folder, name), { force: true });
   }
 
+  /** No number is used twice, even if trees were removed: steps name trees that no longer exist. */
   #next(session: string): number {
     const numbers = this.ids()
       .filter((id) => id.startsWith(`${session}.`))
       .map((id) => Number(id.slice(session.length + 1)));
-    return Math.max(0, ...numbers) + 1;
+    return Math.max(Date.now(), Math.max(0, ...numbers) + 1);
   }
 
   #read(id: string): Stored {
@@ -97,7 +98,7 @@ export class TreeFiles {
       throw new HarnessError(
         EXIT.failed,
         `the checkpoint ${id} is gone or damaged`,
-        "harness diff --steps   (old checkpoints are removed when there are too many)",
+        "harness undo --to STEP   (old checkpoints are removed when there are too many: harness diff --steps)",
         thrown,
       );
     }

@@ -270,6 +270,20 @@ test("an undo that was cut short is finished after its session was removed", asy
   assert.deepEqual(store.trees.ids(), []);
 });
 
+test("after old checkpoints were removed, earlier steps do not claim what the user changed later", async () => {
+  await using kept = await keptRun({ "a.txt": "1\n", "mine.txt": "1\n" });
+  const at = (name: string): string => kept.place.at(`work/${name}`);
+  const writes = (text: string) => (): void => writeFileSync(at("a.txt"), text);
+  await kept.run(writes("2\n"), writes("3\n"), writes("4\n"));
+  forgetSession({ stateDir: kept.place.at("state"), workspace: kept.root }, "s");
+  await kept.run(writes("5\n"));
+  writeFileSync(at("mine.txt"), "2\n");
+  await kept.run(writes("6\n"));
+  await assert.rejects(kept.undo(), /the checkpoint s\.\d+ is gone or damaged/);
+  await kept.undo({ target: 3 });
+  assert.deepEqual([readFileSync(at("a.txt"), "utf8"), readFileSync(at("mine.txt"), "utf8")], ["4\n", "2\n"]);
+});
+
 test("a workspace that was removed or moved is reported as such", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
