@@ -200,6 +200,7 @@ async function askForAll(): Promise<void> {
   process.env["HARNESS_TEST_ENGINE"] ??= JSON.stringify(await askedEngine(ROOT));
 }
 
+if (positionals.includes("slow")) process.env["HARNESS_SLOW"] = "1";
 const measured = timesOf(TIMES);
 const tally = new Tally();
 const files = chosenFiles();

@@ -17,6 +17,8 @@ import test from "node:test";
 import { scratch } from "../fixtures/scratch.ts";
 
 const LOADER = path.join(import.meta.dirname, "../../src/app/compiled-code.ts");
+/** Where Node keeps the loader without its types. As a variable it would say where the loader keeps code, too. */
+const CACHE = process.env["NODE_COMPILE_CACHE"];
 
 /** A bundle whose program calls a part that is loaded on demand, and the given number of 400 functions. */
 const FILES = {
@@ -42,7 +44,9 @@ async function bundle() {
     env: Readonly<Record<string, string>> = {},
     program = "program.cjs",
   ): string => {
-    const code = `import { bundleLoader } from ${JSON.stringify(LOADER)};
+    const code = `import { enableCompileCache } from "node:module";
+      ${CACHE === undefined ? "" : `enableCompileCache(${JSON.stringify(CACHE)});`}
+      const { bundleLoader } = await import(${JSON.stringify(LOADER)});
       const load = bundleLoader({ dist: ${JSON.stringify(dist)}, bundle: "b1", words: ${JSON.stringify(words)} });
       console.log(load(${JSON.stringify(path.join(dist, program))}).begin(${calls}));`;
     const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
@@ -118,11 +122,24 @@ const SPOILED: Readonly<Record<string, (file: string) => void>> = {
   "may be written by others": (file) => chmodSync(file, 0o666),
 };
 
+/** The code after as many starts as keep it. */
+let oldCode: Promise<Buffer> | undefined;
+
+async function codeOfThreeStarts(): Promise<Buffer> {
+  await using there = await bundle();
+  for (let starts = 0; starts < 3; starts += 1) there.start(["look"], 400);
+  return readFileSync(there.kept());
+}
+
 for (const [what, spoil] of Object.entries(SPOILED))
   test(`a file that ${what} is discarded and recreated`, async () => {
     await using there = await bundle();
-    for (let starts = 0; starts < 3; starts += 1) there.start(["look"], 400);
+    mkdirSync(there.folder, { recursive: true });
+    writeFileSync(there.kept(), await (oldCode ??= codeOfThreeStarts()), { mode: 0o600 });
     const { size } = statSync(there.kept());
+    const whole = sameFile(there.kept());
+    assert.equal(there.start(["look"], 400), "800/\n");
+    assert.equal(sameFile(there.kept()), whole, "it is good code before it is spoiled");
     spoil(there.kept());
     const before = sameFile(there.kept());
     assert.equal(there.start(["look"], 400), "800/\n");

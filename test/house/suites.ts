@@ -19,6 +19,8 @@ export interface TestFile {
    * after the other, or the last of many tools that all take the same way; `npm run test:slow` runs it.
    */
   readonly slow: boolean;
+  /** The slow suite runs it, too, and with more cases: the file says `// also slow: <why>`. */
+  readonly alsoSlow: boolean;
   /** The file changes something that a process has only once, so it needs a separate process. */
   readonly ownProcess: boolean;
   /** A guess of its duration in milliseconds, while it has never run here: long files have many tests. */
@@ -57,6 +59,7 @@ export function described(file: string, text: string): TestFile {
     suite,
     alone: /^\/\/ alone: \S/m.test(text),
     slow: /^\/\/ slow: \S/m.test(text),
+    alsoSlow: /^\/\/ also slow: \S/m.test(text),
     ownProcess: ONCE.some((pattern) => pattern.test(text)),
     guessMs: text.length * MS_PER_CHARACTER[suite],
   };
@@ -81,7 +84,8 @@ export function testFiles(root: string): readonly TestFile[] {
 export function called(every: readonly TestFile[], words: readonly string[]): readonly TestFile[] {
   if (words.length === 0) return every.filter(({ slow }) => !slow);
   return every.filter(
-    ({ file, suite, slow }) => words.includes(file) || words.includes(slow ? "slow" : suite),
+    ({ file, suite, slow, alsoSlow }) =>
+      words.includes(file) || words.includes(slow ? "slow" : suite) || (alsoSlow && words.includes("slow")),
   );
 }
 

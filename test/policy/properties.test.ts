@@ -1,6 +1,7 @@
+// also slow: all cases of its properties
 import assert from "node:assert/strict";
 import test from "node:test";
-import { anyText, fc, isTried, many } from "../fixtures/property.ts";
+import { anyText, fc, isTried, part } from "../fixtures/property.ts";
 import { MODES, type Mode, VERDICTS } from "../../src/core/decision.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, judgedIn, WORKSPACE } from "../fixtures/policy/corpus.ts";
@@ -67,7 +68,7 @@ test("two joined commands never get a milder verdict than either of them", () =>
       fc.pre(!/\b(?:cd|pushd|popd)\b/.test(a));
       assert.ok(rank(decide(a + joint + b)) >= Math.max(rank(decide(a)), rank(decide(b))));
     }),
-    { numRuns: many(1000) },
+    { numRuns: part(1000) },
   );
 });
 
@@ -150,6 +151,6 @@ test("every text gets a verdict with a rule whose span lies in the text", () => 
       assert.ok(rules.length > 0);
       for (const { span } of rules) assert.ok(span[0] >= 0 && span[0] <= span[1] && span[1] <= text.length);
     }),
-    { numRuns: many(1500) },
+    { numRuns: part(1500) },
   );
 });

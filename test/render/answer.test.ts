@@ -1,8 +1,9 @@
+// also slow: longer texts
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answerStream, MarkdownStream } from "../../src/render/tty/answer-text.ts";
 import { fakeTerminal, sent } from "../fakes/terminal.ts";
-import { fc } from "../fixtures/property.ts";
+import { fc, part } from "../fixtures/property.ts";
 
 const SHOWN: Readonly<Record<string, string>> = {
   "plain text": "plain text",
@@ -101,7 +102,7 @@ function cost(text: string, piece: number): Readonly<Record<"looked" | "held" | 
 }
 
 test("whatever a reply leaves open, little is held and each character is examined only a few times", () => {
-  const size = 2 ** 18;
+  const size = part(2 ** 18);
   const shapes = [
     "```\n",
     "```\ncode\n",

@@ -1,9 +1,10 @@
+// also slow: all cases of its properties
 import assert from "node:assert/strict";
 import test from "node:test";
 import { applyHunks } from "../../src/tools/apply-patch.ts";
 import { readPatch } from "../../src/tools/patch-reader.ts";
 import { compactDiff } from "../../src/tools/text-edit.ts";
-import { fc } from "../fixtures/property.ts";
+import { fc, part } from "../fixtures/property.ts";
 
 /** The text after a patch of one file, or the reason for its refusal. */
 function patched(text: string, patch: string): string {
@@ -43,7 +44,7 @@ test("the diff of any two texts turns one into the other", () => {
       fc.pre(before !== after);
       assert.equal(patched(before, unified(compactDiff(before, after).lines)), after);
     }),
-    { numRuns: 3000 },
+    { numRuns: part(3000) },
   );
 });
 
@@ -62,7 +63,7 @@ test("a diff fits a text whose lines have moved, and keeps all other bytes", () 
       const bare = diff.map((one) => (one.startsWith("@@") ? "@@" : one));
       assert.equal(patched(before, envelope(...bare)), after);
     }),
-    { numRuns: 500 },
+    { numRuns: part(500) },
   );
 });
 
@@ -78,7 +79,7 @@ test("wrong line numbers never apply half of a diff", () => {
       const made = patched(old, unified(wrong));
       assert.ok(made.startsWith("mistake") || sorted(made) === sorted(young), made);
     }),
-    { numRuns: 3000 },
+    { numRuns: part(3000) },
   );
 });
 

@@ -1,9 +1,10 @@
+// also slow: all cases of its properties
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colouredLine } from "../../../src/render/tui/markdown-spans.ts";
 import { MarkdownRows, markdownRows } from "../../../src/render/tui/markdown-rows.ts";
 import { rowWidth, type SpanRow, textOfRow } from "../../../src/render/tui/text-rows.ts";
-import { fc } from "../../fixtures/property.ts";
+import { fc, part } from "../../fixtures/property.ts";
 
 /** Styles in braces before the text that they are for. */
 const told = (rows: readonly SpanRow[]): readonly string[] =>
@@ -115,7 +116,7 @@ test("however a text is split, its rows are the same, none is too wide, and none
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: part(400) },
   );
 });
 

@@ -1,3 +1,4 @@
+// also slow: all cases of its properties
 import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +10,7 @@ import { HarnessError } from "../../../src/core/errors.ts";
 import { openEmbeddedStore } from "../../../src/search/stores/open-store.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { CHUNKS, FILES, versionOf } from "../../fixtures/index-writer.ts";
-import { fc } from "../../fixtures/property.ts";
+import { fc, part } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { file, IDENTITY, NEVER } from "./words.ts";
 
@@ -148,7 +149,7 @@ test("altered bytes give an answer or an error message, never a crash", async ()
       await writeFile(database, other);
       await askAll(place.at("index"));
     }),
-    { numRuns: 60 },
+    { numRuns: part(60) },
   );
 });
 

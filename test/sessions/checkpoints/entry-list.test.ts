@@ -1,3 +1,4 @@
+// also slow: all cases of its properties
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -18,7 +19,7 @@ import {
   overlaid,
   TreeFiles,
 } from "../../../src/sessions/checkpoints/file-tree.ts";
-import { fc } from "../../fixtures/property.ts";
+import { fc, part } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const MANY = path.join(import.meta.dirname, "../../fixtures/checkpoint-many.ts");
@@ -89,7 +90,7 @@ test("a list returns its entries, and comparing two lists gives the same as comp
         asObject([...before].filter(([path]) => isShort(path))),
       );
     }),
-    { numRuns: 300 },
+    { numRuns: part(300) },
   );
 });
 

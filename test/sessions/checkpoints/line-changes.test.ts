@@ -1,9 +1,10 @@
+// also slow: all cases of its properties
 import assert from "node:assert/strict";
 import test from "node:test";
 import { applyPatch } from "diff";
 import { groupChanges, hunksOf, splitLines } from "../../../src/core/line-diff.ts";
 import { lineChanges, mergeLines } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
-import { fc } from "../../fixtures/property.ts";
+import { fc, part } from "../../fixtures/property.ts";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 14 });
 const MANY = 10_000;
@@ -16,7 +17,7 @@ test("the changes turn the old lines into the new ones, and are minimal", () => 
       const touched = changes.reduce((all, one) => all + one.to - one.from + one.newTo - one.newFrom, 0);
       assert.equal(touched, before.length + after.length - 2 * longestCommon(before, after));
     }),
-    { numRuns: 2000 },
+    { numRuns: part(2000) },
   );
 });
 

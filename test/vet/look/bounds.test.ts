@@ -1,5 +1,7 @@
+// also slow: longer texts
 import assert from "node:assert/strict";
 import test from "node:test";
+import { part } from "../../fixtures/property.ts";
 import { lookedAt, type Planted } from "../../fixtures/looked-at-tree.ts";
 
 /** Repeated beginnings of what the patterns look for: a pattern that starts again at each would take forever. */
@@ -7,7 +9,7 @@ const SEEDS =
   "( [ { curl |curl x |> |send the api key |<!--|_0x1234 |A|1,|eval(Buffer.from(|$(|base64 -d ||ignore all |style='|rm -rf -|home |sh -c $(|os.fork() |a@|- ".split(
     "|",
   );
-const SIZE = 2 ** 16;
+const SIZE = part(2 ** 16);
 
 test("texts designed to slow down a pattern are still examined", async () => {
   for (const seed of SEEDS.filter((each) => each !== "")) {
