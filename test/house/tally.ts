@@ -6,7 +6,10 @@ import { spec, type TestEvent } from "node:test/reporters";
 /** Runs test files and counts: no test run, a failure, or a skip without a reason makes the result red. */
 
 const ROOT = path.join(import.meta.dirname, "../..");
-const UNTRACKED = import.meta.resolve("./untracked-promises.ts");
+const BEFORE = ["./untracked-promises.ts", "./unused-parts.ts"].flatMap((file) => [
+  "--import",
+  import.meta.resolve(file),
+]);
 
 export class Tally {
   ran = 0;
@@ -119,7 +122,7 @@ export async function runFile(
   const events: AsyncIterable<TestEvent> = run({
     files: [file],
     env: { ...process.env, ...env },
-    execArgv: ["--import", UNTRACKED, ...flags],
+    execArgv: [...BEFORE, ...flags],
     signal: over,
   });
   for await (const event of events) {
