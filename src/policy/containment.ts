@@ -207,13 +207,55 @@ interface CommandFacts {
   readonly knows: (name: string) => boolean;
 }
 
+/** Names of objects in programs, not of files. */
+const OBJECTS = /(?:^|\.)(?:process|import\.meta|context|ctx)\.env$/;
+
+/**
+ * Code of the project, and commands that read files known only at run time, are contained unless a word of the command
+ * names a secret: it could be printed. For unknown files the words of all commands count.
+ */
+function withShownSecrets(
+  rulings: readonly Ruling[],
+  { calls, effects }: Pick<CommandFacts, "calls" | "effects">,
+  around: Around,
+): readonly Ruling[] {
+  const naming: boolean[] = [];
+  const names = (call: number, code?: string): boolean =>
+    (naming[call] ??= namesKept(calls[call], code, around));
+  return rulings.map((ruling, at) => {
+    const effect = effects[at];
+    if (ruling.contained !== "always" || effect === undefined || !couldShow(effect)) return ruling;
+    const speaks =
+      effect.kind === "code" ? names(effect.call, effect.text) : calls.some((_, call) => names(call));
+    return speaks ? { ...ruling, contained: "never" } : ruling;
+  });
+}
+
+const couldShow = (effect: Effect): boolean =>
+  (effect.kind === "code" &&
+    (effect.from === "project" || effect.from === "inline" || effect.from === "input")) ||
+  (effect.kind === "read" && effect.path === null);
+
+/** A word of the command, or the value in it, is the path of a secret or of a hidden file. */
+function namesKept(called: Called | undefined, code: string | undefined, around: Around): boolean {
+  const [, ...words] = called?.words ?? [];
+  return words.some(
+    ({ value }) =>
+      value !== code &&
+      [value, value.slice(value.indexOf("=") + 1)].some(
+        (word) => word !== "" && !/[\s()]/.test(word) && !OBJECTS.test(word) && isKept(word, around, "read"),
+      ),
+  );
+}
+
 /** Turns `offline` into `never` for each ruling that something speaks against. The order is kept. */
 export function withObjections(
   rulings: readonly Ruling[],
   { text, calls, effects, knows }: CommandFacts,
   around: Around,
 ): readonly Ruling[] {
-  if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
+  const shown = withShownSecrets(rulings, { calls, effects }, around);
+  if (!shown.some(({ contained }) => contained === "offline")) return shown;
   // A command that records in the repository may write there in its box.
   const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
   const objected: Readonly<Record<PathUse, boolean[]>> = { read: [], write: [] };
@@ -222,12 +264,15 @@ export function withObjections(
     if (called === undefined) return false;
     return (objected[use][call] ??= records.has(call) || callObjection(called, around, use));
   };
+  let whole: boolean | undefined;
+  const wholeSpeaks = (): boolean => (whole ??= textObjection(text, around));
   // Nothing else judges the words of a call to a function.
   const anywhere = calls.some(({ words: [name] }, at) => !knows(name?.value ?? "") && objects(at, "write"));
-  return rulings.map((ruling, at) => {
+  return shown.map((ruling, at) => {
     const effect = effects[at];
     if (ruling.contained !== "offline" || effect === undefined) return ruling;
-    const speaks = anywhere || objects(effect.call, useOf(effect)) || textSpeaks(effect, text, around);
+    const speaks =
+      anywhere || objects(effect.call, useOf(effect)) || textSpeaks(effect, text, { around, wholeSpeaks });
     return speaks ? { ...ruling, contained: "never" } : ruling;
   });
 }
@@ -240,12 +285,16 @@ const useOf = (effect: Effect): PathUse =>
 const EVERYTHING_IF_EMPTY = /^["']?\$(?:\w+|\{\w+\}|\([^()]*\))["']?\/["']?\*?["']?$/;
 
 /** Text outside of a command's words: a variable assignment, or a construct that changes the commands after it. */
-function textSpeaks(effect: Effect, text: string, around: Around): boolean {
+function textSpeaks(
+  effect: Effect,
+  text: string,
+  { around, wholeSpeaks }: { readonly around: Around; readonly wholeSpeaks: () => boolean },
+): boolean {
   if (effect.kind === "delete" && effect.path === null && effect.recursive)
     return EVERYTHING_IF_EMPTY.test(text.slice(...effect.span));
   if (effect.kind !== "unknown") return false;
   if (effect.doubt.startsWith("env.")) return textObjection(text.slice(...effect.span), around, "read");
-  return effect.doubt.startsWith("shell.") && textObjection(text, around);
+  return effect.doubt.startsWith("shell.") && wholeSpeaks();
 }
 
 /** Does the same for flaws of the text. Where the two readers disagree, neither is known to be right. */

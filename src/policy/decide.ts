@@ -150,11 +150,11 @@ export class CommandPolicy {
     const { models } = this;
     const walk = new EffectWalk({ models, home, workspace, installed, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], ...NOTHING_SET }, "nothing");
-    const { calls, effects, assumable, strays } = walk;
+    const { calls, effects, assumable, strays, fed } = walk;
     return {
       flaws: doubts.map(textRuling),
       calls,
-      effects: withFetched(withLater(effects, strays)),
+      effects: withFetched(withLater(effects, strays), fed),
       assumable,
     };
   }
@@ -174,8 +174,9 @@ const containsIn = ({ granted = [] }: CommandContext): Contains =>
 /** Longest text, in characters, that is walked a second time for containment. */
 const MAX_ASSUMED_LENGTH = 8192;
 
-/** Rulings that the second walk may resolve. */
-const isOpen = ({ id }: Ruling): boolean =>
+/** Rulings that the second walk may resolve; not where a word names the secret that an unknown read could be of. */
+const isOpen = ({ id, contained }: Ruling): boolean =>
+  !(id === "read.unknown" && contained === "never") &&
   /^(?:word|env)\.|^shell\.(?:expansion|builtin|function)$|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(
     id,
   );

@@ -135,7 +135,7 @@ function pathRuling(effect: PathEffect, places: PolicyPlaces): Rule {
   if (effect.kind === "read") return readRuling(path, by, places);
   const broad =
     (effect.kind === "delete" || effect.kind === "permissions") &&
-    (effect.recursive || (effect.kind === "delete" && namesAll(path, places))) &&
+    (effect.recursive || namesAll(path, effect.kind, places)) &&
     isBroad(path, places);
   if (broad && effect.kind === "delete")
     return {
@@ -255,9 +255,11 @@ function worthOf(doubt: Doubt, inside: boolean): Worth {
   return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : UNKNOWN_DEED;
 }
 
+const TOPS =
+  "(?:bin|boot|dev|etc|home|lib\\w*|media|mnt|opt|proc|root|run|s?bin|srv|sys|usr|var|Users|System|Library|Applications)";
+const SYSTEM_TOP = new RegExp(`^/${TOPS}$`);
 /** Folders whose subfolders count as everything. */
-const SYSTEM =
-  /^\/(?:bin|boot|dev|etc|home|lib\w*|media|mnt|opt|proc|root|run|s?bin|srv|sys|usr|var|Users|System|Library|Applications)(?:\/[^/]+)?$/;
+const SYSTEM = new RegExp(`^/${TOPS}(?:/[^/]+)?$`);
 
 /**
  * The workspace itself, a folder above it, a home or a system folder. A pattern for all of a folder counts as the
@@ -279,12 +281,13 @@ export function isBroad(
 
 /**
  * Whether the path stands for a whole folder outside the workspace, by a pattern or by the folder's own name: `rm ~/*`,
- * `mv / x`. Such a command needs no recursive option.
+ * `mv /etc x`. Such a command needs no recursive option. The permissions of a folder alone are not those of everything in it.
  */
-function namesAll(path: string, places: PolicyPlaces): boolean {
+function namesAll(path: string, change: "delete" | "permissions", places: PolicyPlaces): boolean {
   const { kind } = places.facts(path, "write");
   if (kind !== "outside" && kind !== "system") return false;
-  return folderOfPattern(path) !== path || path === "/" || path === places.home;
+  if (folderOfPattern(path) !== path) return true;
+  return change === "delete" && (path === "/" || path === places.home || SYSTEM_TOP.test(path));
 }
 
 /** Any folder directly below the root, except temporary ones. */

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { isPreset, PRESETS } from "../../src/core/network.ts";
+import { withObjections } from "../../src/policy/containment.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, WORKSPACE } from "../fixtures/policy/corpus.ts";
 
@@ -164,3 +165,33 @@ for (const cmd of [
 
 for (const cmd of ["ls -la", "npm test", "git status && git diff", "grep -rn x src | head"])
   test(`${cmd}: allow, contained`, () => assert.equal(judged(cmd), "allow, contained"));
+
+test("the whole text is searched once, however many of its parts cannot be read", () => {
+  const span = [0, 1] as const;
+  const ruling = {
+    id: "shell.unreadable",
+    reason: "x",
+    span,
+    verdict: "ask",
+    readOnly: "ask",
+    contained: "offline",
+  } as const;
+  const effect = { kind: "unknown", doubt: "shell.unreadable", what: "x", by: "sh", span, call: 0 } as const;
+  let looks = 0;
+  const keeps = (): boolean => {
+    looks += 1;
+    return false;
+  };
+  const facts = {
+    text: "a b c",
+    calls: [],
+    effects: Array.from({ length: 50 }, () => effect),
+    knows: () => true,
+  };
+  withObjections(
+    Array.from({ length: 50 }, () => ruling),
+    facts,
+    { workspace: WORKSPACE, home: HOME, keeps },
+  );
+  assert.equal(looks, 3);
+});

@@ -1,4 +1,5 @@
 /** The walk over a text as its parts see it, and the effects of one command. */
+import { resolvePath } from "../paths/normal-path.ts";
 import { isTemp } from "../paths/path-place.ts";
 import {
   type Arg,
@@ -90,7 +91,7 @@ export function callEffects(words: Words, at: CallAt): Scope {
   else if (model === undefined && !name.value.includes(UNKNOWN))
     walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
   if (model !== undefined) effectsPerFolder(model, words, at);
-  const next = trusted ? scopeAfter(program, words, scope) : scope;
+  const next = trusted ? scopeAfter(program, words, { scope, home: walk.world.home }) : scope;
   if (next.folders !== scope.folders) walk.noteFolders(next.folders);
   return next;
 }
@@ -105,7 +106,7 @@ function effectsWithoutName(words: Words, at: CallAt): void {
   if (words[0].loose !== true) return;
   const [, next, ...rest] = words;
   if (next?.kind !== "literal" || next.value.startsWith("-")) return;
-  at.walk.effects.push(...nested([next, ...rest], at));
+  at.walk.effects.push(...innerEffects([next, ...rest], at));
 }
 
 const SYSTEM = new Set(["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"]);
@@ -195,7 +196,7 @@ class CallSurroundings implements UseContext {
   }
 
   command([first, ...rest]: readonly Arg[], { folder, input }: StartedAt): readonly FoundEffect[] {
-    return first === undefined ? [] : nested([first, ...rest], { ...inFolder(this.at, folder), input });
+    return first === undefined ? [] : innerEffects([first, ...rest], { ...inFolder(this.at, folder), input });
   }
 
   shell(text: Arg, { folder, input }: StartedAt): readonly FoundEffect[] {
@@ -217,7 +218,8 @@ function doubtOnce({ value, span }: Arg, walk: Walk): void {
 
 type StartedAt = Parameters<UseContext["command"]>[1];
 
-function nested(words: Words, at: CallAt): readonly Effect[] {
+/** The effects of a command that another one runs; they are not added. */
+export function innerEffects(words: Words, at: CallAt): readonly Effect[] {
   const { walk } = at;
   const span = spanOf(words);
   return collected(at, () => {
@@ -230,6 +232,21 @@ function nested(words: Words, at: CallAt): readonly Effect[] {
 const inFolder = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
 
 const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
+
+/** Adds what the command would do with the values that its unknown words usually have. Doubts about them are known already. */
+export function guessedEffects(words: Words, at: CallAt): void {
+  if (!words.some(({ guess }) => guess !== undefined)) return;
+  const [first, ...rest] = words.flatMap(asGuessed);
+  if (first !== undefined)
+    at.walk.effects.push(...innerEffects([first, ...rest], at).filter(({ kind }) => kind !== "unknown"));
+}
+
+function asGuessed(arg: Arg): readonly Arg[] {
+  const { guess, span, loose } = arg;
+  if (guess === undefined) return [arg];
+  const values = loose === true ? guess.split(" ").filter((value) => value !== "") : [guess];
+  return values.map((value): Arg => ({ kind: value.includes("*") ? "glob" : "literal", value, span }));
+}
 
 /** Effects of a command inside another command, attributed to the outer one. */
 function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect[] {
@@ -269,8 +286,15 @@ function plainValue(arg: Arg): Arg | null {
 
 const BUILTIN_PREFIXES: ReadonlySet<string> = new Set(["builtin", "command"]);
 
-function scopeAfter(program: string, words: Words, scope: Scope): Scope {
-  if (BUILTIN_PREFIXES.has(program)) return scopeAfterBuiltin(words, scope);
+interface Here {
+  readonly scope: Scope;
+  readonly home: string;
+}
+
+function scopeAfter(program: string, words: Words, here: Here): Scope {
+  const { scope } = here;
+  if (BUILTIN_PREFIXES.has(program)) return scopeAfterBuiltin(words, here);
+  if (program === "cd" && words.length === 1) return moved(scope, [homeIn(here)]);
   if (program === "cd" || program === "pushd")
     return moved(
       scope,
@@ -282,10 +306,17 @@ function scopeAfter(program: string, words: Words, scope: Scope): Scope {
 }
 
 /** `builtin cd x` leaves the same scope as `cd x`. */
-function scopeAfterBuiltin(words: Words, scope: Scope): Scope {
+function scopeAfterBuiltin(words: Words, here: Here): Scope {
   const at = words.findIndex(({ value }) => !value.startsWith("-") && !BUILTIN_PREFIXES.has(value));
   const [name, ...rest] = at === -1 ? [] : words.slice(at);
-  return name === undefined ? scope : scopeAfter(name.value, [name, ...rest], scope);
+  return name === undefined ? here.scope : scopeAfter(name.value, [name, ...rest], here);
+}
+
+/** Where `cd` alone leads. */
+function homeIn({ scope, home }: Here): Place {
+  const set = scope.variables.get("HOME");
+  if (set === undefined) return home;
+  return set.kind === "literal" && set.value.startsWith("/") ? resolvePath("/", set.value) : null;
 }
 
 /** Target of `cd`. With options that depend on links it is unknown. */

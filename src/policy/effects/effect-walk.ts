@@ -17,6 +17,8 @@ import {
   calledFrom,
   callEffects,
   echoed,
+  guessedEffects,
+  innerEffects,
   maybeConsumed,
   type Walk,
   type Words,
@@ -24,6 +26,7 @@ import {
 } from "./call-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
+import { handedOn } from "./handed-on.ts";
 import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
 import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 
@@ -41,6 +44,8 @@ export class EffectWalk implements Walk {
   readonly effects: Effect[] = [];
   /** Every command with its words in the order met, with those inside of wrappers and inner texts. */
   readonly calls: Called[] = [];
+  /** Commands whose stdin comes from the network. */
+  readonly fed = new Set<number>();
   /** A command left the workspace, or may have. */
   strays = false;
   /** Something was met that assumptions could resolve. */
@@ -223,6 +228,7 @@ export class EffectWalk implements Walk {
     }
     const words = this.args(node.words, scope);
     const outer = this.beginCommand(calledFrom(node, words));
+    if (input === "network") this.fed.add(this.call);
     const after = this.command(node, words, { scope, input });
     this.endCommand(outer);
     return after;
@@ -242,7 +248,10 @@ export class EffectWalk implements Walk {
     if (!isCommand(words))
       return node.assignments.reduce((now, each) => scopeAfterAssignment(each, now, this), scope);
     for (const each of node.assignments) prefixEffects(each, words[0], scope, this);
-    return callEffects(words, { walk: this, scope, input: fed, span: node.span });
+    const at = { walk: this, scope, input: fed, span: node.span };
+    const after = callEffects(words, at);
+    if (!this.crowded) guessedEffects(words, at);
+    return after;
   }
 }
 
@@ -255,6 +264,16 @@ interface At {
   readonly walk: Walk;
   readonly scope: Scope;
   readonly input: Use["input"];
+}
+
+/** The text that `cat <<EOF` puts into a pipe, where it is literal. */
+function copied(node: Node, scope: Scope, walk: Walk): Use["input"] | null {
+  if (node.kind !== "simple" || node.assignments.length > 0) return null;
+  const [redirect, ...more] = node.redirects;
+  const [name, ...rest] = node.words.map(literalOf);
+  if (redirect?.operator !== "<<" || more.length > 0 || name?.value !== "cat" || rest.length > 0) return null;
+  const [text] = quietArgs({ words: [redirect.target] }, scope, walk);
+  return text?.kind === "literal" ? { text: text.value, span: text.span } : null;
 }
 
 /** Whether a word of the command is a variable that holds text from the network. */
@@ -273,11 +292,40 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
     const next = parts[index + 1];
     const passes = assumptions !== null && next !== undefined && (isXargs(next) || isFilter(next));
     const names = passes ? assumptions.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
+    if (next !== undefined && !walk.crowded) handedEffects(part, next, { walk, scope, input });
     const fetched = source === "network" || fed === "network" || carriesNetwork(part, scope);
-    fed = fetched ? "network" : (names ?? echoed(part) ?? "unknown");
+    fed = fetched ? "network" : (names ?? echoed(part) ?? copied(part, scope, walk) ?? "unknown");
   }
   walk.assumable ||= parts.some(isXargs);
 }
+
+/** Adds what a command behind `xargs` does to the files that the command in front of it lists. */
+function handedEffects(lister: Node, next: Node, { walk, scope, input }: At): void {
+  if (lister.kind !== "simple" || next.kind !== "simple" || !isXargs(next)) return;
+  const [first, ...rest] = handedOn(quietArgs(lister, scope, walk), quietArgs(next, scope, walk)) ?? [];
+  if (first === undefined) return;
+  const found = innerEffects([first, ...rest], { walk, scope, input, span: next.span });
+  for (const effect of found)
+    if ("path" in effect && effect.path !== null && effect.kind !== "code" && effect.by !== "find")
+      walk.effects.push(effect);
+}
+
+/** The words of a command whose substitutions are judged elsewhere. */
+const quietArgs = (
+  { words }: Pick<Simple, "words">,
+  scope: Scope,
+  { world: { home } }: Walk,
+): readonly Arg[] =>
+  words.flatMap((word) =>
+    resolve(word, {
+      scope,
+      home,
+      script: () => "unknown",
+      evaluates: () => undefined,
+      inherits: () => undefined,
+      assumed: () => null,
+    }),
+  );
 
 /** `name=value` in front of a command. Before `read`, `IFS` only says where the line is split. */
 function prefixEffects(assignment: Assignment, command: Arg, scope: Scope, walk: Walk): void {
@@ -297,11 +345,14 @@ function scopeAfterAssignment(assignment: Assignment, scope: Scope, walk: Walk):
   const known = value?.kind === "literal" ? value.value : null;
   if (!isPrivate(name) && !isInert(name, known))
     walk.doubt(variableDoubt(name), name, span, name !== "IFS" && isTame(name, known, around(scope, walk)));
-  const lasts = value?.kind === "literal" || (value?.kind === "glob" && walk.world.assumptions !== null);
   if (value?.feed === "network")
     return withVariable(scope, name, { ...value, kind: "dynamic", value: UNKNOWN });
-  return withVariable(scope, name, append || !lasts ? null : value);
+  return withVariable(scope, name, append || !lasts(value, walk) ? null : value);
 }
+
+/** Whether the value is known well enough to be used where the variable is. */
+const lasts = (value: Arg | null, { world }: Walk): boolean =>
+  value?.kind === "literal" || value?.user === true || (value?.kind === "glob" && world.assumptions !== null);
 
 const around = ({ folders }: Scope, { world }: Walk): Parameters<typeof isTame>[2] => ({
   folders,

@@ -108,8 +108,16 @@ export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
     ...(feed === undefined ? {} : { feed }),
     ...(loose ? { loose } : {}),
     ...(made.some(({ user }) => user) ? { user: true as const } : {}),
+    ...guessOf(made),
   };
   return made.some(({ splits }) => splits) ? split(arg) : [arg];
+}
+
+/** The guess at a whole word: some part of it is one, and every other part is known. */
+function guessOf(made: readonly Part[]): Pick<Arg, "guess"> {
+  if (!made.some(({ guess }) => guess !== undefined)) return {};
+  const values = made.map((part) => part.guess ?? (part.kind === "dynamic" ? null : part.value));
+  return values.includes(null) ? {} : { guess: values.join("") };
 }
 
 type Part = Omit<Arg, "span"> & { readonly splits: boolean };
@@ -153,19 +161,60 @@ function readPart(piece: WordPiece, resolver: Resolver): Part {
         ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
         : { ...unknownPart(piece.quoted), feed };
     }
-    case "unknown": {
-      if (piece.user !== undefined)
-        return { kind: "dynamic", value: homeOf(piece.user), splits: false, user: true };
-      if (piece.evaluates === true) resolver.evaluates(piece.what);
-      for (const name of piece.variables ?? [])
-        if (!resolver.scope.variables.has(name)) resolver.inherits(name);
-      const feeds = piece.scripts.map((script) => resolver.script(script));
-      const feed = feeds.includes("network") ? "network" : feeds[0];
-      // `"${names[@]}"` becomes several words, quoted or not.
-      const nothing = unknownPart(piece.quoted && piece.what !== "parameter");
-      return feed === undefined ? nothing : { ...nothing, feed };
-    }
+    case "unknown":
+      return unreadPart(piece, resolver);
   }
+}
+
+/** An expansion that only the shell can make. */
+function unreadPart(piece: Extract<WordPiece, { readonly kind: "unknown" }>, resolver: Resolver): Part {
+  if (piece.user !== undefined)
+    return { kind: "dynamic", value: homeOf(piece.user), splits: false, user: true };
+  if (piece.evaluates === true) resolver.evaluates(piece.what);
+  for (const name of piece.variables ?? []) if (!resolver.scope.variables.has(name)) resolver.inherits(name);
+  const feeds = piece.scripts.map((script) => resolver.script(script));
+  const feed = feeds.includes("network") ? "network" : feeds[0];
+  // `"${names[@]}"` becomes several words, quoted or not.
+  const nothing = unknownPart(piece.quoted && piece.what !== "parameter");
+  const guess = piece.what === "parameter" ? parameterGuess(piece.text ?? "", resolver) : null;
+  return {
+    ...nothing,
+    ...(guess === null ? {} : { guess }),
+    ...(feed === undefined ? {} : { feed }),
+  };
+}
+
+const DEFAULTED = /^\$\{(\w+):?(?:([-=])([\w./*@:~+, $-]*)|\?[^$`]*)\}$/;
+const TRIMMED = /^\$\{(\w+)(%%?|##?)([\w./@:+-]*|\/\*)\}$/;
+
+/** What `${x:-text}`, `${x:?text}` and `${x%/}` give where only the text sets the variable. */
+function parameterGuess(text: string, resolver: Resolver): string | null {
+  const [, name, operator, rest = ""] = DEFAULTED.exec(text) ?? [];
+  if (name === undefined) return trimmedValue(text, resolver);
+  const known = knownValue(name, resolver);
+  if (known !== null && known !== "") return known;
+  return operator === undefined || rest === "" ? null : defaultText(rest, resolver);
+}
+
+function trimmedValue(text: string, resolver: Resolver): string | null {
+  const [, name, side = "", pattern = ""] = TRIMMED.exec(text) ?? [];
+  const value = name === undefined ? null : knownValue(name, resolver);
+  if (value === null) return null;
+  if (pattern === "/*") return side === "%" ? value.replace(/\/[^/]*$/, "") : null;
+  if (side.startsWith("#")) return value.startsWith(pattern) ? value.slice(pattern.length) : value;
+  return value.endsWith(pattern) ? value.slice(0, value.length - pattern.length) : value;
+}
+
+/** The text of a default, with its home folder and variables; null if one of these is not known. */
+function defaultText(rest: string, resolver: Resolver): string | null {
+  const values = rest.replace(/^~(?=\/|$)/, "$HOME").split(/\$(\w*)/);
+  const parts = values.map((text, at) => (at % 2 === 0 ? text : knownValue(text, resolver)));
+  return parts.includes(null) ? null : parts.join("");
+}
+
+function knownValue(name: string, resolver: Resolver): string | null {
+  const known = resolver.scope.variables.get(name) ?? shellVariable(name, resolver);
+  return known?.kind === "literal" ? known.value : null;
 }
 
 /**
@@ -194,13 +243,18 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
     resolver.inherits(name);
     return unknownPart(quoted && name !== "@");
   }
-  const { kind, value, feed } = known;
+  const { kind, value, feed, user } = known;
   // A value from the network is known by its origin alone.
   if (value === UNKNOWN) return { ...unknownPart(quoted), ...(feed === undefined ? {} : { feed }) };
   // Names that match a pattern may contain blanks, and an empty value is no word.
   const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
   const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
-  return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };
+  return {
+    ...part,
+    ...(feed === undefined ? {} : { feed }),
+    ...(user === undefined ? {} : { user }),
+    ...(loose && value === "" ? { loose } : {}),
+  };
 }
 
 const SPLITS = /[\s*?[\]\\]/;
@@ -209,7 +263,7 @@ const SPLITS = /[\s*?[\]\\]/;
 function shellVariable(
   name: string,
   { scope, home }: Pick<Resolver, "scope" | "home">,
-): Pick<Arg, "kind" | "value" | "feed"> | undefined {
+): Pick<Arg, "kind" | "value" | "feed" | "user"> | undefined {
   if (name === "HOME") return { kind: "literal", value: home };
   if (name === "IFS") return { kind: "literal", value: " \t\n" };
   const [folder, ...others] = scope.folders;

@@ -251,13 +251,23 @@ function inputFrom(arg: Arg | undefined): Use["input"] {
   return arg.feed ?? "unknown";
 }
 
-/** Code in a file that an earlier command of the text downloaded is fetched code. */
-export function withFetched(effects: readonly Effect[]): readonly Effect[] {
+/** They write the members of what they are given below a folder, under names that are not known. */
+const UNPACKERS: ReadonlySet<string> = new Set(["tar", "bsdtar", "cpio", "pax"]);
+
+/**
+ * Code in a file that an earlier command of the text downloaded is fetched code. `fed`: commands that are given on stdin
+ * what another one downloaded.
+ */
+export function withFetched(effects: readonly Effect[], fed: ReadonlySet<number>): readonly Effect[] {
   if (!effects.some(({ kind }) => kind === "network")) return effects;
   const online = new Set(effects.filter(({ kind }) => kind === "network").map(({ call }) => call));
   const files = new Set(
     effects.flatMap((effect) =>
-      effect.kind === "write" && effect.path !== null && online.has(effect.call) ? [effect.path] : [],
+      effect.kind === "write" &&
+      effect.path !== null &&
+      (online.has(effect.call) || (fed.has(effect.call) && !UNPACKERS.has(effect.by)))
+        ? [effect.path]
+        : [],
     ),
   );
   return effects.map((effect) =>

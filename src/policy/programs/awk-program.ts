@@ -117,18 +117,20 @@ function dividesAfter(before: AwkWord | undefined, condition: boolean): boolean 
   return UNCLEAR.has(text) ? null : text === "]";
 }
 
-/** Effects of an awk program beyond computing and printing. `unknown`: something that is not understood. */
+/**
+ * Effects of an awk program beyond computing and printing. `command`: a shell text that it runs; `filters`: the text only
+ * orders or cuts what is printed. `unknown`: something that is not understood.
+ */
 type AwkDeed =
   | { readonly kind: "read" | "write"; readonly path: string }
+  | { readonly kind: "command"; readonly text: string; readonly filters: boolean }
   | { readonly kind: "environment" }
   | { readonly kind: "unknown" };
 
-/** Null where the program is not understood. */
+/** Null where the program is not understood at all. */
 export function awkDeeds(program: string): readonly AwkDeed[] | null {
   const words = awkWords(program);
-  if (words === null) return null;
-  const deeds = new ProgramReader(words).read();
-  return deeds.some(({ kind }) => kind === "unknown") ? null : deeds;
+  return words === null ? null : new ProgramReader(words).read();
 }
 
 const FORBIDDEN = new Set("system ARGV ARGC SYMTAB FUNCTAB".split(" "));
@@ -141,6 +143,9 @@ const BUILTINS = new Set(
     /\s+/,
   ),
 );
+/** Commands that order or cut what they are given, with options that take no path. */
+const FILTER =
+  /^(?:sort|uniq|head|tail|wc|cat|tac|nl|column)(?: -(?:[bcdfghiklMnrstuVwx\d]+|[kt] ?[\w.,:]+))*$/;
 const UNKNOWN_DEED: AwkDeed = { kind: "unknown" };
 const END: AwkWord = { kind: "newline", text: "\n", glued: false };
 
@@ -192,7 +197,9 @@ class ProgramReader {
   }
 
   private name({ text, glued }: AwkWord, at: number): void {
-    if (FORBIDDEN.has(text)) this.deeds.push(UNKNOWN_DEED);
+    if (text === "system" && this.isSign(at + 1, "(") && this.isSign(at + 3, ")"))
+      this.command(at + 2, false);
+    else if (FORBIDDEN.has(text)) this.deeds.push(UNKNOWN_DEED);
     else if (text === "ENVIRON") this.deeds.push({ kind: "environment" });
     else if (text === "print" || text === "printf") this.printing = this.depth;
     else if (text === "getline") this.getline(at);
@@ -218,7 +225,7 @@ class ProgramReader {
         return;
       case "|":
       case "|&":
-        this.deeds.push(UNKNOWN_DEED);
+        this.pipe(at);
         return;
       case ">>":
         this.file("write", at + 1);
@@ -226,6 +233,20 @@ class ProgramReader {
       case ">":
         if (this.printing === this.depth) this.file("write", at + 1);
     }
+  }
+
+  /** `print | "command"` and `"command" | getline`. */
+  private pipe(at: number): void {
+    if (this.word(at + 1).text === "getline") this.command(at - 1, false);
+    else if (this.endsStatement(at + 2)) this.command(at + 1, this.printing !== null);
+    else this.deeds.push(UNKNOWN_DEED);
+  }
+
+  /** A command given by a single string literal. */
+  private command(at: number, isFed: boolean): void {
+    const { kind, text } = this.word(at);
+    const plain = kind === "string" && text !== "" && !text.includes("\\");
+    this.deeds.push(plain ? { kind: "command", text, filters: isFed && FILTER.test(text) } : UNKNOWN_DEED);
   }
 
   /** `getline`, `getline name`, and both with `< "file"`. */
@@ -302,18 +323,32 @@ function textEffects(texts: readonly Arg[], use: Use): readonly FoundEffect[] {
     return [use.doubt(open.kind === "glob" ? "language.unknown" : "word.dynamic", open)];
   const deeds = awkDeeds(texts.map(({ value }) => value).join("\n"));
   if (deeds === null) return [use.doubt("language.unknown", first)];
-  return deeds.map((deed) => deedEffect(deed, first, use));
+  const known = deeds.every((deed) => deed.kind !== "unknown" && (deed.kind !== "command" || deed.filters));
+  return [
+    ...(known ? [] : [use.doubt("language.unknown", first)]),
+    ...deeds.flatMap((deed) => deedEffects(deed, first, { use, known })),
+  ];
 }
 
-function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): FoundEffect {
+interface DeedAt {
+  readonly use: Use;
+  /** The whole program is understood; of another one only the dangers count. */
+  readonly known: boolean;
+}
+
+function deedEffects(deed: AwkDeed, { span }: Arg, { use, known }: DeedAt): readonly FoundEffect[] {
   switch (deed.kind) {
     case "environment":
-      return { kind: "read", path: "/proc/self/environ", span };
+      return known ? [{ kind: "read", path: "/proc/self/environ", span }] : [];
     case "read":
     case "write":
-      return { kind: deed.kind, path: use.place({ kind: "literal", value: deed.path, span }), span };
+      return known
+        ? [{ kind: deed.kind, path: use.place({ kind: "literal", value: deed.path, span }), span }]
+        : [];
+    case "command":
+      return deed.filters ? [] : use.shell({ kind: "literal", value: deed.text, span });
     case "unknown":
-      return use.doubt("language.unknown", { kind: "literal", value: "", span });
+      return [];
   }
 }
 

@@ -95,6 +95,8 @@ const MODULE_ROWS: readonly (readonly [module: string, entry: string])[] = [
   ["py.test", "pytest"],
   ["unittest", "python -m unittest"],
   ["json.tool", "python -m json.tool"],
+  ["zipfile", "python -m zipfile"],
+  ["tarfile", "python -m tarfile"],
   ["venv", "python -m venv"],
   ["virtualenv", "python -m virtualenv"],
   ["ensurepip", "python -m ensurepip"],

@@ -16,6 +16,8 @@ export interface Arg {
   readonly loose?: true;
   /** The value holds the usual home of the user in `~user`: a guess. */
   readonly user?: true;
+  /** The value that a dynamic word has where nothing else sets its variables: `${x:-text}`. Only dangers are looked for in it. */
+  readonly guess?: string;
 }
 
 /** Placeholder for an unknown part of a value. A text that contains this character itself is never allowed. */
