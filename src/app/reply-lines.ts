@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { withoutMark } from "../core/raw-data.ts";
 import type { OfferedTool, TextReading } from "../models/text-calls/text-protocol.ts";
 import { readCalls } from "../models/text-calls/text-call-stream.ts";
 
@@ -26,7 +27,7 @@ interface ReplyRequest {
 function readLine(line: string): ReplyRequest | string {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(line);
+    parsed = JSON.parse(withoutMark(line));
   } catch {
     return 'not valid JSON; expected {"text": "…", "tools": ["read_file"]}';
   }

@@ -303,3 +303,6 @@ class Bytes {
     return piece;
   }
 }
+
+/** A text file without the byte order mark that some editors write first. */
+export const withoutMark = (text: string): string => (text.startsWith("\uFEFF") ? text.slice(1) : text);

@@ -9,6 +9,12 @@ const answers = async (lines: readonly string[]): Promise<unknown[]> => {
   return found;
 };
 
+test("the input may begin with the byte order mark of an editor", async () => {
+  assert.deepEqual(await answers(['\uFEFF{"text": "Yes.", "tools": []}']), [
+    { calls: [], malformed: [], missed: [], prose: "Yes." },
+  ]);
+});
+
 test("every line is answered in order, an invalid one with its error", async () => {
   const call = '<tool_call>{"name": "bash", "arguments": {"command": "ls"}}</tool_call>';
   const tools = [{ name: "read_file", parameters: { properties: { limit: { type: "integer" } } } }];

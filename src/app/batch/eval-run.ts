@@ -10,7 +10,8 @@ import { evalKey, type EvalResult, evalResultForm } from "../../render/batch-res
 import { copyProbes } from "../../models/model-probe.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { makeFolder } from "../../platform/folders.ts";
-import { DURATION_FORM, parseDuration } from "../../core/wording.ts";
+import { withoutMark } from "../../core/raw-data.ts";
+import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 
 export interface EvalRequest {
   readonly tasks: readonly EvalTask[];
@@ -353,17 +354,23 @@ async function readTask(suite: string, name: string): Promise<EvalTask | undefin
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(withoutMark(text));
   } catch (thrown) {
     throw broken(reasonOf(thrown), thrown);
   }
-  const read = taskForm.safeParse(value);
+  const read = taskForm.safeParse(value, { error: asExpected });
   if (!read.success)
     throw broken(
       read.error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; "),
     );
   return { ...read.data, name, folder };
 }
+
+/** For values of another type; undefined leaves zod's own message. */
+const asExpected = ({ code, expected, input }: z.core.$ZodRawIssue): string | undefined =>
+  code === "invalid_type" ? `expected ${String(expected)}, found ${shownValue(input)}` : undefined;
+
+const shownValue = (value: unknown): string => clipped(JSON.stringify(value) ?? "nothing", 80);
 
 /** Whether the task has a folder of this name. */
 export const hasFolder = async (task: EvalTask, name: string): Promise<boolean> =>

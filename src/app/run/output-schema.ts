@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import type { CheckAnswer } from "../../agent/ending/outcome.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
-import { isFields } from "../../core/raw-data.ts";
+import { isFields, withoutMark } from "../../core/raw-data.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
 /** In bytes; no schema written by a person is that long. */
@@ -23,7 +23,7 @@ export async function readOutputSchema(
 
 function schemaIn(file: string, text: string): JsonSchema {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(withoutMark(text));
     if (isFields(value)) return value;
   } catch (thrown) {
     throw unusable(file, `is not valid JSON: ${reasonOf(thrown)}`);

@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import * as z from "zod";
+import { withoutMark } from "../../core/raw-data.ts";
 import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Message, SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
@@ -200,7 +201,7 @@ export function scenarioFrom(text: string, file: string): Scenario {
 
 function* valuesIn(text: string, file: string): Generator<{ readonly json: string; readonly line: number }> {
   let open: { ends: JsonEnds; lines: string[]; line: number } | null = null;
-  for (const [index, line] of text.split("\n").entries()) {
+  for (const [index, line] of withoutMark(text).split("\n").entries()) {
     const bare = line.trim();
     if (open === null && (bare === "" || bare.startsWith("//"))) continue;
     open ??= { ends: new JsonEnds(), lines: [], line: index + 1 };

@@ -29,7 +29,7 @@ test("the shipped suite has forty tasks in seven languages, each with a solution
 const TASK = '{"prompt":"p","check":"true","language":"c"}';
 
 test("only the named tasks are taken, and a folder without a task.json is not a task", async () => {
-  await using place = await scratch({ "b/task.json": TASK, "a/task.json": TASK, "notes/x": "" });
+  await using place = await scratch({ "b/task.json": `\uFEFF${TASK}`, "a/task.json": TASK, "notes/x": "" });
   assert.deepEqual(
     (await readSuite(place.path, [])).map(({ name }) => name),
     ["a", "b"],
@@ -42,7 +42,8 @@ test("only the named tasks are taken, and a folder without a task.json is not a 
 for (const [what, text, said] of [
   ["invalid JSON", "{", /task\.json: /],
   ["an unknown key", '{"prompt":"p","check":"true","language":"c","chek":"x"}', /chek/],
-  ["no check", '{"prompt":"p","language":"c"}', /check: /],
+  ["no check", '{"prompt":"p","language":"c"}', /check: expected string, found nothing$/],
+  ["a number as its check", '{"prompt":"p","language":"c","check":5}', /check: expected string, found 5$/],
   ["an invalid time", '{"prompt":"p","check":"true","language":"c","check_timeout":"soon"}', /check_timeout/],
 ] as const)
   test(`a task with ${what} ends the whole suite and names its file`, async () => {

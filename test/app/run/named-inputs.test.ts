@@ -27,6 +27,15 @@ test("a schema or scenario that is a pipe or device is refused at once, and a li
   assert.equal(readScenario(place.at("model.jsonl")).steps.length, 1);
 });
 
+test("a schema or scenario may begin with the byte order mark of an editor", async () => {
+  await using place = await scratch({
+    "schema.json": '\uFEFF{"type":"object"}',
+    "model.jsonl": '\uFEFF{"reply":["hi"]}\r\n',
+  });
+  assert.deepEqual((await readOutputSchema(place.at("schema.json"))).schema, { type: "object" });
+  assert.equal(readScenario(place.at("model.jsonl")).steps.length, 1);
+});
+
 /** A pair of a number and anything else, as each draft says it: what is meant otherwise in another one. */
 const PAIRS: Readonly<Record<string, object>> = {
   "http://json-schema.org/draft-06/schema#": { items: [{ type: "number" }], additionalItems: false },
