@@ -48,7 +48,7 @@ test("without --json the output is streamed, and the exit code is the command's 
   const cases: readonly (readonly [readonly string[], number, string, RegExp])[] = [
     [["--", "echo", "--json", "-x"], 0, "--json -x\n", /^$/],
     [sh("echo out; echo err >&2; exit 7"), 7, "out\n", /^err\n$/],
-    [["--timeout", "1", ...sh("sleep 30")], 124, "", /time/],
+    [["--timeout", "1", ...sh("sleep 30")], 124, "", /time .*\n {2}next: .*--timeout 30m/],
     [sh("kill -KILL $$"), 137, "", /^$/],
     [["--", "no-such-program"], 127, "", /^(?:note: .*\n)?harness: no-such-program: command not found\n/],
     [["--", "/etc/passwd"], 126, "", /could not be started/],

@@ -129,10 +129,19 @@ async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly f
   }
 }
 
+/** The flags that raise the limits of a box, with a value that is enough for most builds. */
+const RAISED_BY: Readonly<Partial<Record<string, string>>> = {
+  timeout: "--timeout 30m",
+  memory: "--memory 4g",
+  pids: "--pids 2048",
+};
+
 /** Explains endings that the command's own output does not show. */
 function explain(result: ExecResult, program: string): void {
   const { cause, reason } = result;
   const unstarted = isUnstarted(result);
   if (cause === null || (cause === "program" && !unstarted)) return;
   stderr.write(`harness: ${visible(unstarted ? `${visibleLine(program)}: ${reason}` : reason)}\n`);
+  const flag = RAISED_BY[cause];
+  if (flag !== undefined) stderr.write(`  next: raise the limit: harness sandbox exec ${flag} -- …\n`);
 }
