@@ -193,7 +193,8 @@ function sinceRecord(
   listed: ListedPackages,
 ): EnvironmentRecord["installed"] {
   const since = installedSince(before?.installed?.packages ?? [], listed);
-  return { ...since, packages: listed.packages.slice(0, MOST_PACKAGES) };
+  const packages = listed.packages.slice(0, MOST_PACKAGES);
+  return { ...since, packages, programs: listed.programs.slice(0, MOST_PACKAGES) };
 }
 
 const MOST_PACKAGES = 20_000;

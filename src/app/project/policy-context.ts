@@ -47,26 +47,42 @@ export function wordsOfRule({ id, prefix, exact, arg, effect, path, host, tool }
 }
 
 /** The user's policy, with the files that the workspace hides from the model, and the programs of its packages. */
-export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
+export async function workspacePolicy(
+  host: Host,
+  workspace: string,
+  env: Settings["env"] = null,
+): ReturnType<typeof userPolicy> {
   const policy = await userPolicy(host, workspace);
   const ignore = await ignoreRulesOf(host, workspace);
-  const installed = installedBelow(policy.workspace);
+  const installed = installedBelow(policy.workspace, await environmentPrograms(host, workspace, env));
   return { ...policy, installed, ...(ignore === undefined ? {} : { ignore }) };
 }
 
+/** The programs of npm's packages that the environment has: its volumes hide the workspace's own folders. */
+async function environmentPrograms(
+  { places }: Host,
+  workspace: string,
+  env: Settings["env"],
+): Promise<ReadonlySet<string>> {
+  const { filesOf, readRecord } = await import("../../docker/environments/recipe.ts");
+  const record = await readRecord(filesOf(places.state, workspace, env ?? ""));
+  return new Set(record?.installed?.programs);
+}
+
 /** The settings that commands are judged by. */
-export type Reach = Pick<Settings, "mode" | "allow_domains"> & Partial<Pick<Settings, "deny_domains">>;
+export type Reach = Pick<Settings, "mode" | "allow_domains"> &
+  Partial<Pick<Settings, "deny_domains" | "env">>;
 
 /** The policy with its tables, loaded for the first call to judge. `granted` may grow. */
 export function lazyJudge(
   host: Host,
-  { mode, allow_domains, deny_domains: denied = [] }: Reach,
+  { mode, allow_domains, deny_domains: denied = [], env = null }: Reach,
   workspace: string,
   granted: () => readonly string[] = () => allow_domains,
 ): () => Promise<Judge> {
   const loaded: { parts?: ReturnType<typeof judgeParts>; judge?: Judge; by?: readonly string[] } = {};
   return async () => {
-    const [{ judgeIn }, policy] = await (loaded.parts ??= judgeParts(host, workspace));
+    const [{ judgeIn }, policy] = await (loaded.parts ??= judgeParts(host, workspace, env));
     const by = granted();
     if (loaded.judge === undefined || loaded.by !== by)
       loaded.judge = judgeIn({
@@ -81,8 +97,8 @@ export function lazyJudge(
   };
 }
 
-const judgeParts = (host: Host, workspace: string) =>
-  Promise.all([import("../../agent/action-judge.ts"), workspacePolicy(host, workspace)]);
+const judgeParts = (host: Host, workspace: string, env: Settings["env"]) =>
+  Promise.all([import("../../agent/action-judge.ts"), workspacePolicy(host, workspace, env)]);
 
 /** Judges a path of the workspace as for the file tools. */
 export async function judgedPath(
@@ -135,12 +151,15 @@ async function listIn(folder: string): Promise<IgnoreRules | undefined> {
 }
 
 /** Looks only at packages within the workspace: what lies above it is not in the box. */
-function installedBelow(workspace: string): NonNullable<CommandContext["installed"]> {
+function installedBelow(
+  workspace: string,
+  programs: ReadonlySet<string>,
+): NonNullable<CommandContext["installed"]> {
   return (name, folder) => {
     if (!/^[\w@][\w.-]*$/.test(name)) return false;
     for (let at = path.resolve(folder); isInside(workspace, at); at = path.dirname(at)) {
-      if (lstatSync(path.join(at, "node_modules/.bin", name), { throwIfNoEntry: false }) !== undefined)
-        return true;
+      const program = path.join(at, "node_modules/.bin", name);
+      if (programs.has(program) || lstatSync(program, { throwIfNoEntry: false }) !== undefined) return true;
       if (at === path.dirname(at)) return false;
     }
     return false;

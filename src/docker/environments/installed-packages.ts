@@ -31,6 +31,7 @@ const PACKAGE_PATHS = [
   "*/m2/*.jar",
   "*/modules-2/files-2.1/*.jar",
   "*/specifications/*.gemspec",
+  "*/node_modules/.bin/*",
 ] as const;
 
 /** Lists whose content identifies packages. */
@@ -62,6 +63,8 @@ const OUTPUT_BYTES = 32 * 2 ** 20;
 
 export interface ListedPackages {
   readonly packages: readonly Package[];
+  /** Absolute paths of npm's programs, `…/node_modules/.bin/NAME`. */
+  readonly programs: readonly string[];
   /** Everything was searched. */
   readonly whole: boolean;
 }
@@ -79,8 +82,12 @@ export async function listPackages(
   const keep = { head: OUTPUT_BYTES, tail: 0 };
   const ended = await box.exec({ words, timeoutMs: LIMIT_MS, keep }, signal).catch(() => undefined);
   if (ended === undefined || (ended.exit_code !== 0 && !ended.timed_out)) return undefined;
-  const packages = packagesIn(Buffer.from(ended.stdout.head).toString("utf8"));
-  return { packages, whole: ended.stdout.lost === 0 && !ended.timed_out };
+  const output = Buffer.from(ended.stdout.head).toString("utf8");
+  return {
+    packages: packagesIn(output),
+    programs: programsIn(output),
+    whole: ended.stdout.lost === 0 && !ended.timed_out,
+  };
 }
 
 /** Pure. Each package once, ordered by ecosystem, name and version; what cannot be read as a package is left out. */
@@ -96,6 +103,12 @@ export function packagesIn(output: string): readonly Package[] {
     else byContent(place, content, add);
   return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
+
+/** Pure. */
+export const programsIn = (output: string): readonly string[] =>
+  [...output.matchAll(/^P(\/.*\/node_modules\/\.bin\/[\w@][\w.-]*)$/gm)]
+    .map(([, program = ""]) => program)
+    .toSorted();
 
 type Add = (ecosystem: string, name: string | undefined, version: string | undefined) => void;
 

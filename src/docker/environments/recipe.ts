@@ -316,6 +316,7 @@ const recordForm = z.strictObject({
       total: z.int(),
       new: z.int(),
       packages: z.array(packageForm),
+      programs: z.array(z.string()).exactOptional(),
       incomplete: z.literal(true).exactOptional(),
     })
     .nullable()

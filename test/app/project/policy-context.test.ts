@@ -3,7 +3,9 @@ import { symlink } from "node:fs/promises";
 import test from "node:test";
 import { hostFrom } from "../../../src/app/host.ts";
 import { lazyJudge } from "../../../src/app/project/policy-context.ts";
+import { noteBuilt } from "../../fixtures/built-environment.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { filesOf, finishRecord } from "../../../src/docker/environments/recipe.ts";
 
 test("npx of a package installed in the workspace is judged as that program, and of anything else as an installation", async () => {
   await using place = await scratch();
@@ -38,4 +40,20 @@ test("npx of a package installed in the workspace is judged as that program, and
     const judged = judge.judge({ commands: [command], reads: [], writes: [], hosts: [] });
     assert.deepEqual([judged.decision, judged.contained], [decision, contained], command);
   }
+});
+
+test("npx of a program that the environment has is judged as that program", async () => {
+  await using place = await scratch();
+  const [host, workspace] = [hostFrom({ HOME: place.at("home") }), place.at("w")];
+  const record = await noteBuilt({ place, host, workspace }, "", null);
+  const programs = [`${workspace}/node_modules/.bin/mocha`];
+  const installed = { total: 0, new: 0, packages: [], programs };
+  await finishRecord(filesOf(host.places.state, workspace, ""), { ...record, installed });
+  const verdict = async (command: string, env: string | null): Promise<string> => {
+    const judge = await lazyJudge(host, { mode: "workspace-write", allow_domains: [], env }, workspace)();
+    return judge.judge({ commands: [command], reads: [], writes: [], hosts: [] }).decision;
+  };
+  assert.equal(await verdict("npx mocha test", null), "allow");
+  assert.equal(await verdict("npx jest", null), "ask");
+  assert.equal(await verdict("npx mocha test", "none"), "ask");
 });

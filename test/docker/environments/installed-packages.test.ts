@@ -92,12 +92,12 @@ test("a hostile tree yields no packages, or only harmless words", () => {
 test("packages new in the later of two lists are named, and all are counted", () => {
   const [a, b] = [1, 2].map((each) => ({ ecosystem: "npm", name: "x", version: `${each}` }));
   assert.ok(a !== undefined && b !== undefined);
-  assert.deepEqual(installedSince([a], { packages: [a, b], whole: true }), {
+  assert.deepEqual(installedSince([a], { packages: [a, b], programs: [], whole: true }), {
     total: 2,
     new: 1,
     packages: [b],
   });
-  assert.equal(installedSince([], { packages: [a], whole: false }).incomplete, true);
+  assert.equal(installedSince([], { packages: [a], programs: [], whole: false }).incomplete, true);
 });
 
 /** Runs words here, as a box would. */
@@ -120,6 +120,7 @@ test("the search of a tree finds every list, enters no package, and follows no l
   await place.write("w/target/debug/registry/cache/i/never-1.0.0.crate", "");
   await place.write("w/.git/node_modules/.package-lock.json", lock.replace("1.0.0", "7.7.7"));
   await place.write("w/.cargo/registry/cache/i/itoa-1.0.11.crate", "");
+  await place.write("w/node_modules/.bin/tool", "");
   const folder = place.at("w");
   const listed = await listPackages(here(folder), [folder], AbortSignal.timeout(20_000));
   assert.deepEqual(listed, {
@@ -128,6 +129,7 @@ test("the search of a tree finds every list, enters no package, and follows no l
       { ecosystem: "npm", name: "a", version: "1.0.0" },
       { ecosystem: "pip", name: "idna", version: "3.7" },
     ],
+    programs: [`${folder}/node_modules/.bin/tool`],
     whole: true,
   });
 });
