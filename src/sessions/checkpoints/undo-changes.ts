@@ -23,7 +23,7 @@ import {
 import path from "node:path";
 import type { StepStore } from "../../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfText } from "../../core/raw-data.ts";
+import { bytesOfText, fieldsOf, parsedJson } from "../../core/raw-data.ts";
 import { lastName } from "../../core/file-names.ts";
 import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
@@ -150,6 +150,7 @@ export async function finishUndo(
 ): Promise<string | undefined> {
   const journal = readJournal(store.folder);
   if (journal === undefined) return undefined;
+  if (journal === "damaged") return setAsideJournal(store.folder);
   const paths = journal.ops.map(({ path }) => path);
   const place = { reader: new ContentReader(store.packs), root: store.workspace };
   const now = withSkipped(await lookAtWorkspace(store), paths, place);
@@ -228,14 +229,23 @@ function* journalParts({ ops, ...rest }: Journal): Generator<string> {
   yield "]}";
 }
 
-function readJournal(folder: string): Journal | undefined {
+function readJournal(folder: string): Journal | "damaged" | undefined {
   if (!hasJournal(folder)) return undefined;
-  return JSON.parse(readFileSync(fileIn(folder), "utf8")) as Journal;
+  const value = parsedJson(readFileSync(fileIn(folder), "utf8"));
+  return Array.isArray(fieldsOf(value)["ops"]) ? (value as Journal) : "damaged";
+}
+
+/** Nothing can be finished without it, and it must not keep every later run from starting. */
+function setAsideJournal(folder: string): string {
+  const aside = `${fileIn(folder)}.damaged`;
+  renameSync(fileIn(folder), aside);
+  return `The record of an interrupted undo or apply was damaged, so it cannot be finished: some files may be in their old state, others in their new one (harness diff shows them). It was set aside as ${aside}.`;
 }
 
 /** The contents that finishing an undo will need; no tree need name them. */
 export function contentsOfJournal(folder: string): readonly string[] {
-  const ops = readJournal(folder)?.ops ?? [];
+  const journal = readJournal(folder);
+  const ops = journal === undefined || journal === "damaged" ? [] : journal.ops;
   return ops.flatMap(({ to }) => (to?.kind === "file" ? to.pieces : []));
 }
 

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
+  existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -268,6 +269,27 @@ test("an undo that was cut short is finished after its session was removed", asy
   assert.equal(await finishUndo(store, () => undefined), "An interrupted undo was finished.");
   assert.equal(await kept.place.read("work/a.txt"), "only here\n");
   assert.deepEqual(store.trees.ids(), []);
+});
+
+test("the damaged record of an interrupted undo is set aside and named, and holds nothing up", async () => {
+  await using kept = await keptRun({ "a.txt": "1\n" });
+  const at = (name: string): string => kept.place.at(`work/${name}`);
+  await kept.run(() => writeFileSync(at("a.txt"), "2\n"));
+  for (const damaged of ["", '{"session":"s","step":2,"ops":[', "[]", '{"ops":1}', "\0\0\0"]) {
+    using store = kept.open();
+    const journal = path.join(store.folder, "journal");
+    writeFileSync(journal, damaged);
+    const told = (await finishUndo(store, () => kept.steps)) ?? "";
+    assert.match(told, /was damaged, so it cannot be finished: .* It was set aside as /);
+    assert.ok(told.includes(`${journal}.damaged`), told);
+    assert.deepEqual(
+      [existsSync(journal), readFileSync(`${journal}.damaged`, "utf8"), await kept.place.read("work/a.txt")],
+      [false, damaged, "2\n"],
+    );
+    assert.equal(await finishUndo(store, () => kept.steps), undefined);
+  }
+  assert.deepEqual((await kept.undo()).refused, []);
+  assert.equal(await kept.place.read("work/a.txt"), "1\n");
 });
 
 test("after old checkpoints were removed, earlier steps do not claim what the user changed later", async () => {
