@@ -120,6 +120,7 @@ await build({
   input: path.join(commandRoot, "main.ts"),
   platform: "node",
   transform: { define: { BUNDLE: JSON.stringify(hash.digest("hex").slice(0, 16)) } },
+  plugins: [builtInModules],
   logLevel: "warn",
   output: { file: path.join(root, "dist/main.cjs"), format: "cjs", minify: true },
 });

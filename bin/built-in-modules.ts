@@ -17,7 +17,15 @@ export const builtInModules: Plugin = {
 };
 
 /** Modules that take Node up to two milliseconds to load, and that most commands import but never call. */
-const LATE = ["node:child_process", "node:readline", "node:timers/promises", "node:zlib"] as const;
+const LATE = [
+  "node:child_process",
+  "node:fs/promises",
+  "node:module",
+  "node:os",
+  "node:readline",
+  "node:timers/promises",
+  "node:zlib",
+] as const;
 
 /** The loader keeps no modules of Node's own: to ask it again is to ask Node, which has them by then. */
 function whereUsed(code: string, name: (typeof LATE)[number]): string {

@@ -2,10 +2,12 @@ import type { Plugin } from "rolldown";
 
 /**
  * Modules that dockerode loads at once but needs in one case only, and that oclif loads for Windows shells, for a flag
- * read from stdin and for measuring itself.
+ * read from stdin, for reading files and for measuring itself.
  */
 const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] = [
   ["@oclif/core/lib/util/os.js", 'require("node:child_process")', /\bnode_child_process_1(?=\.)/g],
+  ["@oclif/core/lib/util/fs.js", 'require("node:fs/promises")', /\bpromises_1(?=\.)/g],
+  ["@oclif/core/lib/util/read-tsconfig.js", 'require("node:fs/promises")', /\bpromises_1(?=\.)/g],
   ["@oclif/core/lib/parser/parse.js", 'require("node:readline")', /\bnode_readline_1(?=\.)/g],
   ["dockerode/lib/util.js", "require('zlib')", /\bzlib(?=\.)/g],
   ["@oclif/core/lib/performance.js", 'require("node:perf_hooks")', /\bnode_perf_hooks_1(?=\.)/g],

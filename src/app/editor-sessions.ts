@@ -49,14 +49,14 @@ class EditorSessions implements AcpHost, AsyncDisposable {
   }
 
   async begin(folder: string, link: EditorLink): Promise<EditorSession> {
-    const workspace = await runWorkspace(folder, "open a folder that exists");
+    const workspace = runWorkspace(folder, "open a folder that exists");
     const id = this.#sessions().reserve();
     this.#promised.set(id, workspace);
     return this.#chat(workspace, link, id);
   }
 
   async resume(id: string, folder: string, link: EditorLink): Promise<EditorSession> {
-    const workspace = await runWorkspace(folder, "open a folder that exists");
+    const workspace = runWorkspace(folder, "open a folder that exists");
     const session = this.#kept(id, workspace);
     if (session === undefined) return this.#chat(workspace, link, id);
     const own = session.info().workspace;

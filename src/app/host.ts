@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { realpath, stat } from "node:fs/promises";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Env, type Places, placesFrom } from "../config/places.ts";
@@ -41,12 +40,18 @@ export function workerProgram(name: string, source: string): URL {
 }
 
 /** The folder that a run works in, as its sessions name it. `next` is the remedy if there is no such folder. */
-export async function runWorkspace(folder: string, next = NEXT): Promise<string> {
-  const real = await realpath(folder).catch((thrown: unknown) => {
-    throw new HarnessError(EXIT.usage, `there is no folder ${folder}: ${reasonOf(thrown)}`, next, thrown);
-  });
-  if ((await stat(real)).isDirectory()) return real;
+export function runWorkspace(folder: string, next = NEXT): string {
+  const real = realFolder(folder, next);
+  if (statSync(real).isDirectory()) return real;
   throw new HarnessError(EXIT.usage, `${folder} is not a folder`, next);
+}
+
+function realFolder(folder: string, next: string): string {
+  try {
+    return realpathSync.native(folder);
+  } catch (thrown) {
+    throw new HarnessError(EXIT.usage, `there is no folder ${folder}: ${reasonOf(thrown)}`, next, thrown);
+  }
 }
 
 const NEXT = 'harness run --cwd FOLDER "…"';

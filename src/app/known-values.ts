@@ -18,7 +18,7 @@ export const noteWords = ({ places }: Host, folder: string): readonly Completion
 
 /** Models that sessions used, and those of the user's settings or the defaults. */
 export async function modelWords(host: Host, folder: string): Promise<readonly CompletionCandidate[]> {
-  const { chat_model: chat, embed_model: embed } = await ownSettings(host);
+  const { chat_model: chat, embed_model: embed } = ownSettings(host);
   const used = recent(host, folder).map(({ model }) => word(model, "of a session"));
   const set = [
     word(textOr(embed, DEFAULTS.embed_model), "the model for search"),
@@ -30,7 +30,7 @@ export async function modelWords(host: Host, folder: string): Promise<readonly C
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
 export async function serverWords(host: Host): Promise<readonly CompletionCandidate[]> {
-  const { mcp } = await ownSettings(host);
+  const { mcp } = ownSettings(host);
   return typeof mcp === "object" && mcp !== null ? Object.keys(mcp).map((name) => word(name)) : [];
 }
 
@@ -45,10 +45,18 @@ function realOf(folder: string): string {
   }
 }
 
+function readableText(file: string): string | undefined {
+  try {
+    return readConfigText(file);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The user's settings as written in the first file that exists. The command itself reports a broken file. */
-async function ownSettings({ places }: Host): Promise<Readonly<Record<string, unknown>>> {
+function ownSettings({ places }: Host): Readonly<Record<string, unknown>> {
   for (const file of places.configFiles) {
-    const text = await readConfigText(file).catch(() => undefined);
+    const text = readableText(file);
     if (text === undefined) continue;
     try {
       return parseConfigDocument(file, text).value as Readonly<Record<string, unknown>>;

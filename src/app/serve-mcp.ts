@@ -47,7 +47,7 @@ export async function serveBox({ host, config, folder, runtime, quiet, input }: 
   const warn = noteTo(quiet);
   const settings = unparked(config.settings, warn);
   checkNetwork(host, settings);
-  const workspace = await runWorkspace(folder, "harness mcp serve --cwd FOLDER");
+  const workspace = runWorkspace(folder, "harness mcp serve --cwd FOLDER");
   const session = new ServedSession({ host, settings, origins, workspace, runtime, quiet, warn });
   const serving = serveMcp(
     {

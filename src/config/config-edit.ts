@@ -35,7 +35,7 @@ export async function setSettings(
   file: string,
   wanted: readonly (readonly [dotted: string, text: string])[],
 ): Promise<void> {
-  const before = (await readConfigText(file)) ?? "{}\n";
+  const before = readConfigText(file) ?? "{}\n";
   const document = parseConfigDocument(file, before);
   const edited = wanted.reduce((text, [dotted, valueText]) => {
     const key = settingPath(dotted);
@@ -66,7 +66,7 @@ function withNextStep<T>(next: string, read: () => T): T {
 
 /** Adds these grants to the list in the user's file, each once. */
 export async function addGrants(file: string, grants: readonly string[]): Promise<void> {
-  const before = (await readConfigText(file)) ?? "{}\n";
+  const before = readConfigText(file) ?? "{}\n";
   const document = parseConfigDocument(file, before);
   const { allow_domains: known = [] } = readLayer(document.value, document.at);
   const fresh = grants.filter((grant) => !known.includes(grant));
@@ -79,7 +79,7 @@ export async function addGrants(file: string, grants: readonly string[]): Promis
 /** Puts this MCP server into the user's file, replacing one with the same name. */
 export async function addServer(file: string, name: string, server: unknown): Promise<void> {
   withNextStep("harness mcp add --help", () => readLayer({ mcp: { [name]: server } }, () => name));
-  const before = (await readConfigText(file)) ?? "{}\n";
+  const before = readConfigText(file) ?? "{}\n";
   const document = parseConfigDocument(file, before);
   const edited = withValue(before, ["mcp", name], server);
   readLayer(parseConfigDocument(file, edited).value, document.at);
@@ -88,7 +88,7 @@ export async function addServer(file: string, name: string, server: unknown): Pr
 
 /** Removes an MCP server; false when there is none of that name. */
 export async function removeServer(file: string, name: string): Promise<boolean> {
-  const before = await readConfigText(file);
+  const before = readConfigText(file);
   if (before === undefined) return false;
   const { value } = parseConfigDocument(file, before);
   const servers: unknown =

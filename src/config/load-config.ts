@@ -1,4 +1,5 @@
 /** The settings and rules in force, and the files that they are read from. */
+import { statSync } from "node:fs";
 import path from "node:path";
 import {
   getNodeValue,
@@ -11,7 +12,7 @@ import {
 } from "jsonc-parser";
 import { formatSize } from "../core/wording.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
+import { NotRegularError, readRegularSync, TooLargeError } from "../platform/safe-files.ts";
 import { type Env, placesFrom } from "./places.ts";
 import type { SettingsLayer } from "./setting-rules.ts";
 import {
@@ -162,7 +163,7 @@ function layerOf(file: string, text: string): Promise<SettingsLayer> {
 }
 
 async function fileSource(file: string): Promise<Source[]> {
-  const text = await readConfigText(file);
+  const text = readConfigText(file);
   if (text === undefined) return [];
   return [{ origin: file, layer: await layerOf(file, text) }];
 }
@@ -266,7 +267,7 @@ export interface PolicyText {
 
 /** The one file of these that exists. With two, it would be unclear which one counts. */
 export async function presentFile(files: readonly string[]): Promise<PolicyText | undefined> {
-  const texts = await Promise.all(files.map(async (file) => ({ file, text: await readConfigText(file) })));
+  const texts = files.map((file) => ({ file, text: readConfigText(file) }));
   const present = texts.flatMap(({ file, text }) => (text === undefined ? [] : [{ file, text }]));
   const [first, second] = present;
   if (first === undefined || second === undefined) return first;
@@ -280,9 +281,11 @@ export async function presentFile(files: readonly string[]): Promise<PolicyText 
 const MAX_CONFIG_BYTES = 2 ** 20;
 
 /** undefined when there is no such file; any other failure to read it ends the run. */
-export async function readConfigText(file: string): Promise<string | undefined> {
+export function readConfigText(file: string): string | undefined {
   try {
-    return decode(await readRegular(file, { links: "follow", max: MAX_CONFIG_BYTES }).catch(refused));
+    // Most users have one of two files at most, and an error costs more than a look.
+    if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
+    return decode(bytesOf(file));
   } catch (thrown) {
     const code = errorCode(thrown);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
@@ -292,6 +295,14 @@ export async function readConfigText(file: string): Promise<string | undefined> 
       `ls -l ${file}`,
       thrown,
     );
+  }
+}
+
+function bytesOf(file: string): Buffer {
+  try {
+    return readRegularSync(file, { links: "follow", max: MAX_CONFIG_BYTES });
+  } catch (thrown) {
+    return refused(thrown);
   }
 }
 

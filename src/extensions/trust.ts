@@ -63,7 +63,7 @@ export async function trustOf(
   workspace: string,
   wanted?: Parameters<typeof broughtBy>[1],
 ): Promise<ProjectTrust> {
-  const place = await projectOf(workspace, owner.home);
+  const place = projectOf(workspace, owner.home);
   const all = await broughtBy(place, wanted, owner.further);
   const { record, damage } = place === undefined ? NOTHING : await readRecord(owner, place);
   const items = all.map((brought) => itemOf(brought, record));
@@ -103,7 +103,7 @@ export type TrustedFile =
 
 /** The only way to read a file that a project brings. */
 export async function trustedFile(owner: TrustOwner, workspace: string, kind: Kind): Promise<TrustedFile> {
-  const place = await projectOf(workspace, owner.home);
+  const place = projectOf(workspace, owner.home);
   const brought = place === undefined ? undefined : await broughtOf(place, kind, owner.further);
   if (place === undefined || brought === undefined) return { state: "absent" };
   if (!brought.usable)

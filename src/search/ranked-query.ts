@@ -1,6 +1,15 @@
 import { lastName } from "../core/file-names.ts";
 import type { Chunk, Role } from "./search-store.ts";
-import { stem, STOP_WORDS, type Tokenizer, WORD_RUN } from "./tokens.ts";
+import {
+  DEFINABLE,
+  formFor,
+  IDENTIFIER,
+  SEVERAL_WORDS,
+  stem,
+  STOP_WORDS,
+  type Tokenizer,
+  WORD_RUN,
+} from "./tokens.ts";
 import type { Weights } from "./weights.ts";
 
 /** What a query asks for: words with their weights, files of some role, or a thing by its name or place. */
@@ -120,7 +129,7 @@ class QueryWords {
 
   take(text: string, weight: number, without: ReadonlySet<string> = STOP_WORDS): void {
     let before: { readonly word: string; readonly end: number } | undefined;
-    for (const match of text.matchAll(WORD_RUN)) {
+    for (const match of text.matchAll(formFor(text, WORD_RUN))) {
       const [run] = match;
       const word = run.toLowerCase();
       if (without.has(word)) {
@@ -184,7 +193,7 @@ const MAX_PAIRS = 64;
 const MAX_SPELLED = 32;
 const SCOPE = /^([^:\n]{2,40}?):\s/;
 const QUOTED = /`([^`\n]+)`/g;
-const SEVERAL_WORDS = /[\p{Ll}\p{N}]\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]/u;
+const hasSeveralWords = (name: string): boolean => formFor(name, SEVERAL_WORDS).test(name);
 
 export function restOfRequest(text: string, tokenizer: Tokenizer): RequestWords {
   const read = text.slice(0, MAX_LETTERS);
@@ -199,7 +208,7 @@ export function restOfRequest(text: string, tokenizer: Tokenizer): RequestWords 
 function pairsOf(text: string, tokenizer: Tokenizer): readonly Pair[] {
   const pairs: Pair[] = [];
   let before: string | undefined;
-  for (const [run] of text.matchAll(WORD_RUN)) {
+  for (const [run] of text.matchAll(formFor(text, WORD_RUN))) {
     const words = STOP_WORDS.has(run.toLowerCase()) ? [] : tokenizer.of(run);
     const [first] = words;
     if (first !== undefined && before !== undefined) pairs.push([before, beginning(first)]);
@@ -216,10 +225,9 @@ const beginning = (stem: string): string => (stem.length > 3 ? stem.replace(/[iy
 function spelledOut(text: string): readonly string[] {
   const found = new Set<string>();
   for (const [, quoted = ""] of text.matchAll(QUOTED))
-    for (const [run] of quoted.matchAll(WORD_RUN)) if (run.length > 2) found.add(run);
-  for (const match of text.matchAll(WORD_RUN))
-    if (SEVERAL_WORDS.test(match[0]) || text.startsWith("(", match.index + match[0].length))
-      found.add(match[0]);
+    for (const [run] of quoted.matchAll(formFor(quoted, WORD_RUN))) if (run.length > 2) found.add(run);
+  for (const match of text.matchAll(formFor(text, WORD_RUN)))
+    if (hasSeveralWords(match[0]) || text.startsWith("(", match.index + match[0].length)) found.add(match[0]);
   return [...found].slice(0, MAX_SPELLED);
 }
 
@@ -238,7 +246,6 @@ const KEYWORD =
   /^(?:class|def|defn?|enum|fn|func|function|impl|interface|method|module|struct|sub|trait|type) +(?=\S+$)/;
 const PLACE = /^(?:\.\/)?([^:]+?)(?::(\d+)(?::\d+)?)?$/;
 const BETWEEN = /\.|::|->|#|\\/;
-const NAME = /^[\p{L}_$][\p{L}\p{N}_$]*[?!]?$/u;
 
 export function lookupIn(text: string): Lookup | null {
   if (text.length > MAX_NAME_LENGTH) return null;
@@ -249,7 +256,7 @@ export function lookupIn(text: string): Lookup | null {
   return {
     path,
     line: line === undefined ? null : Number(line),
-    names: names.every((name) => NAME.test(name)) ? names : [],
+    names: names.every((name) => formFor(name, DEFINABLE).test(name)) ? names : [],
   };
 }
 
@@ -335,14 +342,12 @@ export interface Placed {
   readonly score: number;
 }
 
-const IDENTIFIER = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
-
 /**
  * Gives a file's best score to the chunk that defines an identifier in the query, else to any chunk but imports, else
  * to the better one. The positions of files do not change.
  */
 export function bestRegions(placed: readonly Placed[], text: string): readonly Placed[] {
-  const query = new Set(text.match(IDENTIFIER));
+  const query = new Set(text.match(formFor(text, IDENTIFIER)));
   const byPath = Map.groupBy(placed, ({ chunk }) => chunk.path);
   return [...byPath.values()].flatMap((ofFile) => {
     const ranks = new Map(ofFile.map(({ chunk }) => [chunk, fitness(chunk, query)]));
@@ -360,7 +365,7 @@ function fitness(chunk: Chunk, query: ReadonlySet<string>): number {
 
 /** Names of more than one word: `Cache` may just begin a sentence. */
 const namesOf = ({ symbol }: Chunk): readonly string[] =>
-  (symbol ?? "").split(/, |\.|::|#/).filter((name) => SEVERAL_WORDS.test(name));
+  (symbol ?? "").split(/, |\.|::|#/).filter(hasSeveralWords);
 
 /** The first match counts: a test in a vendored folder is vendored, an example among tests is a test. */
 const BY_PATH: readonly (readonly [Role, RegExp])[] = [

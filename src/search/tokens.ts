@@ -1,11 +1,47 @@
 /** A longer run of letters is data, not a word. */
 const MAX_LENGTH = 64;
+
+/**
+ * One pattern in two forms, which find the same in an ASCII text. To compile a class of Unicode letters takes a process
+ * up to a millisecond, and most texts are ASCII.
+ */
+export interface TextPattern {
+  readonly ascii: RegExp;
+  readonly unicode: RegExp;
+}
+
+const BEYOND_ASCII = /[\u0080-\uFFFF]/;
+
+/** The form of a pattern that suffices for a text. */
+export const formFor = (text: string, { ascii, unicode }: TextPattern): RegExp =>
+  BEYOND_ASCII.test(text) ? unicode : ascii;
+
 /** Words contain only 16-bit characters, so that they are ordered alike everywhere. */
-export const WORD_RUN = /[\p{L}\p{N}_$]+/gu;
+export const WORD_RUN: TextPattern = { ascii: /[\w$]+/g, unicode: /[\p{L}\p{N}_$]+/gu };
 const BEYOND_16_BITS = /[\u{10000}-\u{10ffff}]/u;
 /** `HTTPServer2go` gives HTTP, Server2, go. */
-const PART = /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+\d*|\d+/gu;
-const WORD_AND_NUMBER = /^(\p{L}{2,})\d+$/u;
+export const PART: TextPattern = {
+  ascii: /[A-Z]+(?=[A-Z][a-z])\d*|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+/g,
+  unicode: /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+\d*|\d+/gu,
+};
+export const WORD_AND_NUMBER: TextPattern = { ascii: /^([A-Za-z]{2,})\d+$/, unicode: /^(\p{L}{2,})\d+$/u };
+
+export const IDENTIFIER: TextPattern = {
+  ascii: /[A-Za-z_$][\w$]*/g,
+  unicode: /[\p{L}_$][\p{L}\p{N}_$]*/gu,
+};
+/** An identifier of several words: `Cache` may just begin a sentence. */
+export const SEVERAL_WORDS: TextPattern = {
+  ascii: /[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]/,
+  unicode: /[\p{Ll}\p{N}]\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]/u,
+};
+/** The name of something that a file can define. */
+export const DEFINABLE: TextPattern = {
+  ascii: /^[A-Za-z_$][\w$]*[?!]?$/,
+  unicode: /^[\p{L}_$][\p{L}\p{N}_$]*[?!]?$/u,
+};
+
+const hasLargeCharacters = (text: string): boolean => BEYOND_ASCII.test(text) && BEYOND_16_BITS.test(text);
 
 /**
  * Finds the words of texts. An identifier is found by each of its parts, stemmed, and as one word: `HTTPServer` gives
@@ -21,7 +57,7 @@ export class Tokenizer {
 
   /** The words of a text with their counts. */
   count(text: string, into = new Map<string, number>()): Map<string, number> {
-    for (const run of text.match(WORD_RUN) ?? [])
+    for (const run of text.match(formFor(text, WORD_RUN)) ?? [])
       for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);
     return into;
   }
@@ -29,7 +65,7 @@ export class Tokenizer {
   /** Those of the wanted words that a text contains. */
   found(text: string, wanted: { has(word: string): boolean }): Set<string> {
     const found = new Set<string>();
-    for (const run of text.match(WORD_RUN) ?? [])
+    for (const run of text.match(formFor(text, WORD_RUN)) ?? [])
       for (const word of this.of(run)) if (wanted.has(word)) found.add(word);
     return found;
   }
@@ -38,8 +74,8 @@ export class Tokenizer {
   of(identifier: string): readonly string[] {
     const known = this.#known.get(identifier);
     if (known !== undefined) return known;
-    const words =
-      identifier.length > MAX_LENGTH || BEYOND_16_BITS.test(identifier) ? [] : wordsOf(identifier);
+    const isData = identifier.length > MAX_LENGTH || hasLargeCharacters(identifier);
+    const words = isData ? [] : wordsOf(identifier);
     if (this.#known.size >= this.#most) this.#known.clear();
     this.#known.set(identifier, words);
     return words;
@@ -47,13 +83,13 @@ export class Tokenizer {
 }
 
 function wordsOf(identifier: string): readonly string[] {
-  const parts = identifier.match(PART) ?? [];
+  const parts = identifier.match(formFor(identifier, PART)) ?? [];
   const words: string[] = [];
   for (const part of parts) {
     const word = part.toLowerCase();
     if (word.length < 2) continue;
     words.push(stem(word));
-    const letters = WORD_AND_NUMBER.exec(word)?.[1];
+    const letters = formFor(word, WORD_AND_NUMBER).exec(word)?.[1];
     if (letters !== undefined) words.push(stem(letters));
   }
   if (parts.length < 2) return words;

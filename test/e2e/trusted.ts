@@ -8,7 +8,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
  */
 async function seenIn(place: Scratch, folder: string) {
   const host = hostFrom({ HOME: place.path });
-  return [host, await readTrust(host, await runWorkspace(place.at(folder)))] as const;
+  return [host, await readTrust(host, runWorkspace(place.at(folder)))] as const;
 }
 
 /** The output of `trust --show --json`. */

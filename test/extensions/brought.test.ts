@@ -63,7 +63,7 @@ test("every name that is read is protected from boxes", async () => {
     ".devcontainer/devcontainer.json",
   ];
   await using place = await scratch(Object.fromEntries(files.map((file) => [`w/${file}`, "{}"])));
-  const found = await broughtBy(await projectOf(place.at("w"), place.at("home")));
+  const found = await broughtBy(projectOf(place.at("w"), place.at("home")));
   assert.deepEqual(
     found.map((each) => each.usable && each.files[0].path),
     files,

@@ -300,7 +300,7 @@ test("several processes that record at the same time lose nothing", async () => 
     "w/.harness/policy.json": "{}",
   });
   const owner = ownerIn(place);
-  const found = await projectOf(place.at("w"), owner.home);
+  const found = projectOf(place.at("w"), owner.home);
   assert.ok(found);
   const kinds = ["settings", "environment", "rules"] as const;
   const shown = await Promise.all(kinds.map((kind) => broughtOf(found, kind)));

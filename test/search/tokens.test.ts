@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stem, Tokenizer } from "../../src/search/tokens.ts";
+import {
+  DEFINABLE,
+  formFor,
+  IDENTIFIER,
+  PART,
+  SEVERAL_WORDS,
+  stem,
+  Tokenizer,
+  WORD_AND_NUMBER,
+  WORD_RUN,
+} from "../../src/search/tokens.ts";
 import { anyText, fc } from "../fixtures/property.ts";
 
 const of = (text: string): readonly string[] => [...new Tokenizer().count(text).keys()];
@@ -96,4 +106,21 @@ test("stems are those of Porter's algorithm", () => {
 
 test("anything but a plain word stays unchanged", () => {
   for (const word of ["is", "a1s", "Ends", "größen", "s3s", ""]) assert.equal(stem(word), word);
+});
+
+const PATTERNS = { DEFINABLE, IDENTIFIER, PART, SEVERAL_WORDS, WORD_AND_NUMBER, WORD_RUN };
+
+test("the two forms of a pattern find the same in every ASCII text, and other texts get the Unicode form", () => {
+  const ascii = fc.string({ unit: "binary-ascii", maxLength: 60 });
+  const name = fc.string({ unit: fc.constantFrom(..."aZbYz09_$?!. "), maxLength: 20 });
+  for (const [called, pattern] of Object.entries(PATTERNS)) {
+    fc.assert(
+      fc.property(fc.oneof(ascii, name), (text) => {
+        assert.equal(formFor(text, pattern), pattern.ascii);
+        assert.deepEqual(text.match(pattern.ascii), text.match(pattern.unicode), called);
+      }),
+    );
+    for (const text of ["é", "aß", "検索", "\u{1D44E}x"])
+      assert.equal(formFor(text, pattern), pattern.unicode);
+  }
 });

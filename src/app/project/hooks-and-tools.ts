@@ -40,7 +40,7 @@ export async function openHooks(parts: HookParts, project: TrustedFile): Promise
  */
 async function hostPlace({ host, workspace }: HookParts): Promise<HostPlace> {
   const { env, places } = host;
-  const apart = (await projectOf(workspace, places.home))?.top ?? workspace;
+  const apart = projectOf(workspace, places.home)?.top ?? workspace;
   const folder = path.dirname(places.configFiles[0]);
   const inside = isInside(apart, folder);
   return { env, home: places.home, apart, cwd: existsSync(folder) && !inside ? folder : "/" };

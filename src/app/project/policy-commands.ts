@@ -162,7 +162,7 @@ export async function holdsRules(file: string): Promise<boolean> {
   if (file.endsWith(".toml")) return true;
   if (!file.endsWith(".json")) return false;
   const { readConfigText } = await import("../../config/load-config.ts");
-  return /^(?:\s|\/\/[^\n]*\n|\{)*"rules"/.test((await readConfigText(file)) ?? "");
+  return /^(?:\s|\/\/[^\n]*\n|\{)*"rules"/.test(readConfigText(file) ?? "");
 }
 
 /** Throws on a mistake in the rules, or on an example that fails with its rule alone. */
@@ -171,7 +171,7 @@ export async function rulesIn({ places }: Host, file: string): Promise<RulesFile
     import("../../config/load-config.ts"),
     import("../../config/policy-rules-file.ts"),
   ]);
-  const text = await readConfigText(file);
+  const text = readConfigText(file);
   if (text === undefined) throw new HarnessError(EXIT.usage, `${file}: there is no such file`, "ls");
   const tried = await triedRules({ file, text, origin: "user" }, places.home);
   return {

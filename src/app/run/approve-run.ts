@@ -89,7 +89,7 @@ async function answerOnce(request: ApproveRequest): Promise<Answered> {
   const host = await hostOf(request.host, session.id, settings);
   checkNetwork(host, settings);
   checkModelSettings(host, settings);
-  const workspace = await runWorkspace(session.info().workspace);
+  const workspace = runWorkspace(session.info().workspace);
   using interrupted = interruption();
   const { signal } = interrupted;
   const rules = new LastingRules(host, workspace);

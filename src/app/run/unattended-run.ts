@@ -69,7 +69,7 @@ export async function runUnattended({
   if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
   await clearLeft(host);
   using store = openSessions(host, noteTo(flags.quiet));
-  const here = await runWorkspace(folder);
+  const here = runWorkspace(folder);
   if (plan.count > 1) {
     const { runAttempts } = await import("./attempts.ts");
     const checkNamed = settings.check !== null && flags["no-verify"] !== true;
@@ -94,7 +94,7 @@ export async function runUnattended({
   }
   const earlier = earlierSession(store, flags, here);
   const elsewhere = earlier !== undefined && !named;
-  const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : here;
+  const workspace = elsewhere ? runWorkspace(earlier.info().workspace) : here;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
   await using _held = await holdSession(host, session.id);
   const granted = grantedIn(session.records());

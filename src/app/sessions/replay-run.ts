@@ -233,7 +233,7 @@ export async function changedVerdicts(
   { id, workspace }: { readonly id: string; readonly workspace: string },
 ): Promise<readonly ChangedVerdict[]> {
   const { home } = places;
-  const text = await readConfigText(file);
+  const text = readConfigText(file);
   if (text === undefined)
     throw new HarnessError(EXIT.usage, `${file}: there is no such file`, `ls -l ${path.dirname(file)}`);
   const rules = await rulesOf({ file, text, origin: "user" }, home);

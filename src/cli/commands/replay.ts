@@ -93,7 +93,7 @@ export class Replay extends HarnessCommand {
     const read = await readBundle(this.host, file);
     if (flags.conversation) {
       const events = eventsOfBundle(read);
-      const folder = await runWorkspace(
+      const folder = runWorkspace(
         workspaceOf({ cwd: flags.cwd }),
         "harness replay --bundle FILE --conversation --cwd FOLDER",
       );
@@ -121,7 +121,7 @@ export class Replay extends HarnessCommand {
       store,
       events,
       ownWord,
-      workspace: await runWorkspace(folder),
+      workspace: runWorkspace(folder),
       isolation: throwawayIsolation(config.settings),
       onCall: (each: ReplayedCall): void => {
         counts[each.outcome] += 1;

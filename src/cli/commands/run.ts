@@ -49,7 +49,7 @@ export class Run extends HarnessCommand {
       import("../../app/host.ts"),
       import("../../app/stderr-messages.ts"),
     ]);
-    return expandedPrompt(this.host, await runWorkspace(folder), prompt, noteTo(quiet));
+    return expandedPrompt(this.host, runWorkspace(folder), prompt, noteTo(quiet));
   }
 
   /** Settings from the session that the run continues. */

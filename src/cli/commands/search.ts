@@ -37,10 +37,8 @@ export class Search extends HarnessCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Search);
     const query = await promptFrom(argv.map(String), undefined, QUERY);
-    const [{ settings, origins }, workspace] = await Promise.all([
-      configFor(flags),
-      runWorkspace(workspaceOf(flags), ELSEWHERE),
-    ]);
+    const workspace = runWorkspace(workspaceOf(flags), ELSEWHERE);
+    const { settings, origins } = await configFor(flags);
     const { limit, quiet } = flags;
     const asking = {
       host: this.host,

@@ -13,7 +13,7 @@ export class Skills extends HarnessCommand {
     const { flags } = await this.parse(Skills);
     const { runWorkspace } = await import("../../app/host.ts");
     const { skillsAndCommands } = await import("../../app/project/skills-and-commands.ts");
-    const folder = await runWorkspace(workspaceOf(flags), "harness skills --cwd FOLDER");
+    const folder = runWorkspace(workspaceOf(flags), "harness skills --cwd FOLDER");
     const { skills, commands, problems, untrusted } = await skillsAndCommands(this.host, folder);
     if (flags.json) return answerJson({ skills, commands, problems, untrusted });
     const lines = [

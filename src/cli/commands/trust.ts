@@ -33,7 +33,7 @@ export class Trust extends HarnessCommand {
     const { flags } = await this.parse(Trust);
     const trust = await import("../../app/project/project-trust.ts");
     const { runWorkspace } = await import("../../app/host.ts");
-    const folder = await runWorkspace(workspaceOf(flags), "harness trust --cwd FOLDER");
+    const folder = runWorkspace(workspaceOf(flags), "harness trust --cwd FOLDER");
     const seen = await trust.readTrust(this.host, folder);
     const waiting = seen.shown.items.filter(({ waits }) => waits);
     if (flags.revoke) await trust.revokeTrust(this.host, seen);

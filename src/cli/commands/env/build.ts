@@ -31,7 +31,7 @@ export class EnvBuild extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(EnvBuild);
-    const workspace = await runWorkspace(workspaceOf(flags), "harness env build --cwd FOLDER");
+    const workspace = runWorkspace(workspaceOf(flags), "harness env build --cwd FOLDER");
     const { settings } = await configFor(flags);
     const tells = !flags.quiet;
     // Output of the tools would spoil a line that is rewritten.

@@ -23,7 +23,7 @@ export class EnvShow extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(EnvShow);
-    const workspace = await runWorkspace(workspaceOf(flags), "harness env show --cwd FOLDER");
+    const workspace = runWorkspace(workspaceOf(flags), "harness env show --cwd FOLDER");
     const { settings } = await configFor(flags);
     const { env } = settings;
     if (flags.log) {

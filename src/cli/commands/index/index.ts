@@ -46,7 +46,7 @@ export class Index extends HarnessCommand {
     const { quiet, embed: embeds } = flags;
     const note = noteTo(quiet);
     if (flags.prune) return this.#prune(settings, flags.json, note);
-    const workspace = await runWorkspace(folder, "harness index DIR, with a folder that exists");
+    const workspace = runWorkspace(folder, "harness index DIR, with a folder that exists");
     const indexing = { host: this.host, settings, origins, workspace, quiet, embeds, note };
     if (flags.status) return status(indexing, flags.json);
     const { indexedLines } = await import("../../../render/search-lines.ts");

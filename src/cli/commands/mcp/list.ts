@@ -16,7 +16,7 @@ export class McpList extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(McpList);
     const config = await configFor(flags);
-    const workspace = await runWorkspace(workspaceOf(flags), "harness mcp list --cwd FOLDER");
+    const workspace = runWorkspace(workspaceOf(flags), "harness mcp list --cwd FOLDER");
     const all = await listServers({ host: this.host, config, workspace, warn: noteTo(flags.quiet) });
     if (flags.json) for (const each of all) answerJson(each);
     else if (all.length === 0 && !flags.quiet) stderr.write("there are no MCP servers\n");

@@ -29,7 +29,7 @@ export class McpTest extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(McpTest);
     const config = await configFor(flags);
-    const workspace = await runWorkspace(workspaceOf(flags), "harness mcp test NAME --cwd FOLDER");
+    const workspace = runWorkspace(workspaceOf(flags), "harness mcp test NAME --cwd FOLDER");
     const request = { host: this.host, config, workspace, warn: noteTo(flags.quiet) };
     await untilInterrupted(async (signal) => {
       const tried = await tryServer(request, args.name, { accept: flags.accept, signal });
