@@ -48,7 +48,7 @@ export const vectorShare = (embedded: number, chunks: number): VectorShare => ({
 });
 
 /** How vectors affect the ranking: a weight that was measured for another way does not apply to this one. */
-export const WAY = "second look";
+export const WAY = "second look at found pieces";
 
 /** How much vectors helped an index to answer questions from its own history. */
 export interface VectorWorth {

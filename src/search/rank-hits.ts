@@ -13,6 +13,7 @@ import {
   type RequestWords,
   restOfRequest,
 } from "./ranked-query.ts";
+import { secondLook } from "./second-look.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 import type { ScoredChunk, Chunk, SearchStore } from "./search-store.ts";
 import { Tokenizer } from "./tokens.ts";
@@ -135,35 +136,6 @@ function scaledToOne(placed: readonly Placed[]): readonly Placed[] {
 }
 
 const VECTORS_ONLY_FACTOR = 0.5;
-const NO_LOOK: ReadonlyMap<string, number> = new Map();
-/**
- * How many files the second look covers, the minimum for a comparison, and the minimum deviation that distinguishes
- * files: stores agree only to within a thousandth.
- */
-const SECOND_LOOK = { most: 10, fewest: 3, spread: 0.002 } as const;
-
-/**
- * For each of the best files, how much nearer it is to the question than the farthest of them, in standard deviations.
- * A file without a vector counts as average.
- */
-function secondLook(
-  lexical: readonly Placed[],
-  candidates: readonly ScoredChunk[],
-): ReadonlyMap<string, number> {
-  const paths = [...new Set(lexical.map(({ chunk }) => chunk.path))].slice(0, SECOND_LOOK.most);
-  const looked = new Set(paths);
-  const nearest = new Map<string, number>();
-  for (const { chunk, dense } of candidates)
-    if (dense !== null && looked.has(chunk.path))
-      nearest.set(chunk.path, Math.max(dense, nearest.get(chunk.path) ?? -1));
-  const all = [...nearest.values()];
-  const middle = all.reduce((sum, one) => sum + one, 0) / all.length;
-  const spread = Math.sqrt(all.reduce((sum, one) => sum + (one - middle) ** 2, 0) / all.length);
-  if (all.length < SECOND_LOOK.fewest || spread < SECOND_LOOK.spread) return NO_LOOK;
-  const farthest = Math.min(...all);
-  return new Map(paths.map((path) => [path, ((nearest.get(path) ?? middle) - farthest) / spread]));
-}
-
 function inOrder(candidates: readonly ScoredChunk[], score: (one: ScoredChunk) => number): readonly Placed[] {
   return sorted(candidates.map((one) => ({ chunk: one.chunk, score: score(one) }))).filter(
     (one) => one.score > 0,

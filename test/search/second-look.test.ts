@@ -60,3 +60,34 @@ test("a file without a vector yet is ranked by its words", () => {
   const some = paths(found((at) => (at === 0 ? null : at === 1 ? 0.2 : 0.1)));
   assert.deepEqual(new Set(some.slice(0, 2)), new Set([pathOf(0), pathOf(1)]));
 });
+
+/** Pieces of ten files that words found, with the nearness of each. */
+const ten = (dense: (at: number) => number): readonly ScoredChunk[] => found(dense).slice(0, 10);
+
+test("a piece without any word of the question moves no file", () => {
+  const between = ten((at) => (at === 4 ? 0.5 : 0.4));
+  const alone = { chunk: chunk(pathOf(7), "horse"), lexical: null, dense: 1 };
+  assert.deepEqual(paths([...between, alone]).slice(0, 10), paths(between));
+});
+
+test("a list of imports speaks for a file only if words found nothing else in it", () => {
+  const between = ten((at) => (at === 4 ? 0.5 : 0.4));
+  const imports = (at: number): ScoredChunk => ({
+    chunk: { ...chunk(pathOf(at), "zebra import"), kind: "imports" },
+    lexical: 0.5,
+    dense: 1,
+  });
+  assert.equal(paths([...between, imports(7)])[0], paths(between)[0]);
+  const only = [
+    ...between.filter(({ chunk: { path } }) => path !== pathOf(7)),
+    { ...imports(7), lexical: 93 },
+  ];
+  assert.equal(paths(only)[0], pathOf(7));
+});
+
+test("files that are equally near keep their order, however far other pieces are", () => {
+  const close = (at: number): number => 0.5 + (9 - at) / 1000;
+  assert.notDeepEqual(paths(ten((at) => 0.5 - close(at))), words.slice(0, 10));
+  const far = found((at) => (at < 10 ? 1 - close(at) : 0.1));
+  assert.deepEqual(paths(far), words);
+});
