@@ -1,4 +1,4 @@
-import { INTENTS, priceForm, promptForm, usageForm } from "./model-provider.ts";
+import { INTENTS } from "./model-provider.ts";
 import * as z from "zod";
 import {
   commitForm,
@@ -6,7 +6,10 @@ import {
   installedForm,
   peakForm,
   planStepForm,
+  priceForm,
+  promptForm,
   quarantinedForm,
+  usageForm,
 } from "./run-record.ts";
 import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
 import { hookFields } from "./added-programs.ts";

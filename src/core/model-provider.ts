@@ -2,7 +2,6 @@
  * The messages of a conversation, and the port through which a model is asked. Provider formats are translated at the
  * edge of models/.
  */
-import * as z from "zod";
 
 /** What a task wants: an answer, a look at the repository, a change to it, or something from the web. */
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
@@ -47,37 +46,16 @@ export interface Price {
   readonly from?: string;
 }
 
-const count = z.int().min(0).nullable();
-
-export const usageForm = z.strictObject({
-  requests: z.int().min(0),
-  prompt_tokens: count,
-  completion_tokens: count,
-  cached_tokens: count,
-  cost: z.number().nullable(),
-});
-
-export const priceForm = z.strictObject({
-  model: z.string(),
-  input: z.number(),
-  output: z.number(),
-  cached: z.number().exactOptional(),
-  from: z.string().exactOptional(),
-});
-
-const tokens = z.int().min(0);
-
-/** Each count is a share of the whole request; their sum is its number of tokens. */
-export const promptForm = z.strictObject({
-  system: tokens,
-  instructions: tokens.describe("Instructions of the user and the project in the system prompt."),
-  tools: tokens.describe("Descriptions and schemas of the tools."),
-  summary: tokens.describe("The summary of messages that are no longer sent."),
-  requests: tokens.describe("What the user wrote, and what harness told the model in that role."),
-  replies: tokens.describe("Earlier replies, with the arguments of their calls."),
-  results: tokens.describe("Results of calls."),
-});
-export type PromptParts = z.infer<typeof promptForm>;
+/** A request's tokens by purpose: each count is a share of the whole request, and their sum is its number of tokens. */
+export interface PromptParts {
+  readonly system: number;
+  readonly instructions: number;
+  readonly tools: number;
+  readonly summary: number;
+  readonly requests: number;
+  readonly replies: number;
+  readonly results: number;
+}
 
 /** The port. Its contract suite runs on every adapter. */
 

@@ -285,3 +285,33 @@ export function planCounts(plan: Plan): string {
   });
   return counts.join(", ") || "no steps";
 }
+
+const tokens = z.int().min(0);
+const known = tokens.nullable();
+
+export const usageForm = z.strictObject({
+  requests: tokens,
+  prompt_tokens: known,
+  completion_tokens: known,
+  cached_tokens: known,
+  cost: z.number().nullable(),
+});
+
+export const priceForm = z.strictObject({
+  model: z.string(),
+  input: z.number(),
+  output: z.number(),
+  cached: z.number().exactOptional(),
+  from: z.string().exactOptional(),
+});
+
+/** Each count is a share of the whole request; their sum is its number of tokens. */
+export const promptForm = z.strictObject({
+  system: tokens,
+  instructions: tokens.describe("Instructions of the user and the project in the system prompt."),
+  tools: tokens.describe("Descriptions and schemas of the tools."),
+  summary: tokens.describe("The summary of messages that are no longer sent."),
+  requests: tokens.describe("What the user wrote, and what harness told the model in that role."),
+  replies: tokens.describe("Earlier replies, with the arguments of their calls."),
+  results: tokens.describe("Results of calls."),
+});
