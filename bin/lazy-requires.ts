@@ -28,6 +28,12 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
   ["@oclif/core/lib/config/index.js", 'require("./plugin")', /\bplugin_1(?=\.)/g],
   ["@oclif/core/lib/errors/errors/cli.js", '__importDefault(require("wrap-ansi"))', /\bwrap_ansi_1(?=\.)/g],
   [
+    "@oclif/core/lib/errors/errors/pretty-print.js",
+    '__importDefault(require("wrap-ansi"))',
+    /\bwrap_ansi_1(?=\.)/g,
+  ],
+  ["@oclif/core/lib/ux/list.js", "require('wordwrap')", /\bwordwrap(?=\()/g],
+  [
     "@oclif/core/lib/errors/errors/cli.js",
     '__importDefault(require("clean-stack"))',
     /\bclean_stack_1(?=\.)/g,

@@ -85,8 +85,9 @@ test("a list of imports speaks for a file only if words found nothing else in it
   assert.equal(paths(only)[0], pathOf(7));
 });
 
+const close = (at: number): number => 0.5 + (9 - at) / 1000;
+
 test("files that are equally near keep their order, however far other pieces are", () => {
-  const close = (at: number): number => 0.5 + (9 - at) / 1000;
   assert.notDeepEqual(paths(ten((at) => 0.5 - close(at))), words.slice(0, 10));
   const far = found((at) => (at < 10 ? 1 - close(at) : 0.1));
   assert.deepEqual(paths(far), words);
