@@ -1,3 +1,4 @@
+// also slow: longer texts
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
