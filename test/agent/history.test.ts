@@ -171,7 +171,8 @@ test("a count from the server corrects the estimate, and a missing count changes
   assert.ok(Math.abs(size.tokens(messages) - 1500) <= 2, `${size.tokens(messages)}`);
 });
 
-const parted = (parts: PromptParts): number => Object.values(parts).reduce((sum, part) => sum + part, 0);
+const parted = (parts: PromptParts): number =>
+  Object.values<number>({ ...parts }).reduce((sum, part) => sum + part, 0);
 
 test("the parts of a request are listed by purpose and add up to the whole", () => {
   const size = new PromptSize("m", () => offers);

@@ -85,7 +85,7 @@ export async function listPackages(
   const output = Buffer.from(ended.stdout.head).toString("utf8");
   return {
     packages: packagesIn(output),
-    programs: programsIn(output),
+    programs: programPaths(output),
     whole: ended.stdout.lost === 0 && !ended.timed_out,
   };
 }
@@ -104,8 +104,7 @@ export function packagesIn(output: string): readonly Package[] {
   return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-/** Pure. */
-export const programsIn = (output: string): readonly string[] =>
+const programPaths = (output: string): readonly string[] =>
   [...output.matchAll(/^P(\/.*\/node_modules\/\.bin\/[\w@][\w.-]*)$/gm)]
     .map(([, program = ""]) => program)
     .toSorted();
