@@ -254,16 +254,20 @@ class Editor {
     if (this.#sessions.size + this.#opening >= MAX_SESSIONS)
       throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open: close one of them`);
     this.#opening += 1;
-    const session = await withPersonErrors(make).finally(() => (this.#opening -= 1));
-    const { id, workspace } = session;
-    updates.begin(id, workspace);
-    this.#sessions.set(id, { session, updates });
-    // After the answer: before it, the editor does not know the session.
-    setImmediate(() => {
-      for (const text of notesOnUnused(where)) updates.update(notice(text));
-      void updates.commands(session);
-    });
-    return session;
+    try {
+      const session = await withPersonErrors(make);
+      const { id, workspace } = session;
+      updates.begin(id, workspace);
+      this.#sessions.set(id, { session, updates });
+      // After the answer: before it, the editor does not know the session.
+      setImmediate(() => {
+        for (const text of notesOnUnused(where)) updates.update(notice(text));
+        void updates.commands(session);
+      });
+      return session;
+    } finally {
+      this.#opening -= 1;
+    }
   }
 }
 
