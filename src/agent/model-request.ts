@@ -224,8 +224,8 @@ const WAITS: readonly number[] = [500, 2000, 5000];
 
 /**
  * Decides how long one request of the loop puts up with a server that breaks off or fails in the middle of a reply, or
- * that is away after having been there. Permanent failures are not retried. Neither is a reply that broke off before its first
- * piece: the provider has already retried that often enough.
+ * that is away after having been there. Permanent failures are not retried. Neither is a reply that broke off before
+ * its first piece: the provider has already retried that often enough.
  */
 export class ModelPatience {
   #failures = 0;

@@ -165,8 +165,8 @@ export const PACKAGE_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, FSET
 
 /**
  * The engine's own list, and other paths that reveal something of the host. /sys/fs/cgroup stays: runtimes read their
- * limits there. A pressure file takes triggers of anybody, which the whole machine pays for. Nothing below /proc/net is masked: the kernel drops a mount there at the next lookup, and the folder
- * describes only the box itself.
+ * limits there. A pressure file takes triggers of anybody, which the whole machine pays for. Nothing below /proc/net is
+ * masked: the kernel drops a mount there at the next lookup, and the folder describes only the box itself.
  */
 export const MASKED_PATHS: readonly string[] = [
   below(
