@@ -8,6 +8,10 @@ import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
 import type { Session } from "../../../src/core/session.ts";
+import { AuditTrail } from "../../../src/sessions/audit-trail.ts";
+import { openStore } from "../../../src/sessions/session-store.ts";
+import { ABOUT } from "../../contract/store-words.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 
 const STARTED: EventBody = {
   type: "run.started",
@@ -245,4 +249,35 @@ test("a run that fails during calls ends each started call before its own end", 
       ["a1", "c1", "cancelled"],
     ],
   );
+});
+
+test("an event that cannot be stored leaves nothing in the database that its audit has, and the next line says so", async () => {
+  await using place = await scratch();
+  using store = openStore(place.at("state"));
+  const session = store.create(ABOUT);
+  const full: Full = {};
+  const log = (event: AgentEvent): void => {
+    if (full.session === true) throw NO_SPACE;
+    session.log(event);
+  };
+  const trail = new AuditTrail(session.audit, { settings: {}, versions: {} });
+  const sink = sinkOf(
+    { ...session, log },
+    "r",
+    (event) => trail.take(event),
+    () => undefined,
+  );
+  sink.emit({ type: "notice", text: "first" });
+  full.session = true;
+  assert.throws(() => sink.emit({ type: "notice", text: "lost" }), NO_SPACE);
+  const between = session.audit.verify();
+  assert.equal(between.ok, true);
+  assert.match(between.notes.join("\n"), /its last lines \(1\) are unknown to the database/);
+  full.session = false;
+  sink.emit({ type: "notice", text: "after" });
+  const after = session.audit.verify();
+  assert.equal(after.ok, true);
+  assert.match(after.notes.join("\n"), /continues after a kill or a failed write/);
+  const texts = [...session.events()].map((event) => (event.type === "notice" ? event.text : event.type));
+  assert.deepEqual(texts, ["first", "after"]);
 });
