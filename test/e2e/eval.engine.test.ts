@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { type EvalTask, readSuite } from "../../src/app/batch/eval-run.ts";
+import { type EvalTask, readSuite } from "../../src/app/batch/eval-suite.ts";
 import { type EvalResult, evalResultForm } from "../../src/render/batch-results.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";

@@ -36,7 +36,7 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
     throw outRefused(folder, thrown);
   }
   await using stack = new AsyncDisposableStack();
-  stack.use(locked(folder));
+  stack.use(lockedFolder(folder, "batch"));
   const file = path.join(folder, RESULTS);
   const earlier = new Map<string, RowSummary>();
   for await (const result of resultLines({ file, form: rowResultForm, writer: "batch" }))
@@ -69,7 +69,7 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
   };
 }
 
-/** Another process works on this batch. */
+/** Another process works in this folder. */
 export class BatchBusy extends HarnessError {}
 
 /** No more results can be kept in the folder. No row may end unrecorded, so this ends the batch. */
@@ -93,17 +93,20 @@ function outRefused(folder: string, thrown: unknown): HarnessError {
   return new HarnessError(EXIT.usage, lost.message, "choose an --out folder that you can write to", thrown);
 }
 
-function locked(folder: string): FileLock {
-  const lock = new FileLock(path.join(folder, "lock"), 0);
+/** Makes the folder of a batch or an eval, for this process alone. */
+export function lockedFolder(folder: string, writer: "batch" | "eval"): FileLock {
+  let lock: FileLock | undefined;
   try {
+    makeFolder(folder, 0o777);
+    lock = new FileLock(path.join(folder, "lock"), 0);
     lock.take("exclusive");
     return lock;
   } catch (thrown) {
-    lock[Symbol.dispose]();
+    lock?.[Symbol.dispose]();
     if (diskTroubleOf(thrown) !== "busy") throw outRefused(folder, thrown);
     throw new BatchBusy(
       EXIT.usage,
-      `another harness batch is using ${folder}`,
+      `another harness ${writer} is using ${folder}`,
       "wait for it to end, or choose another --out",
       thrown,
     );

@@ -8,7 +8,7 @@ import { visibleLine } from "../../core/visible.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 
 /** The limit of `harness run -` for a prompt from a pipe. */
-const MAX_PROMPT_BYTES = 2 ** 20;
+export const MAX_PROMPT_BYTES = 2 ** 20;
 const MAX_FILE_BYTES = 64 * 2 ** 20;
 
 const DURATION = `expected ${DURATION_FORM}, as a string`;
@@ -17,8 +17,13 @@ const WHOLE = "expected a whole number of at least 1";
 const whole = z.int(WHOLE).positive(WHOLE);
 const COST = "expected a cost greater than 0";
 const WORD = "expected a string that is not empty";
+/** Arguments of a program have a limit, which is 128 KiB on Linux. */
+export const MAX_WORD_BYTES = 64 * 1024;
 /** A word for `harness run`: a NUL byte cannot be passed in an argument. */
-const word = z.string(WORD).regex(/^[^\0]+$/, WORD);
+const word = z
+  .string(WORD)
+  .regex(/^[^\0]+$/, WORD)
+  .refine((text) => Buffer.byteLength(text) <= MAX_WORD_BYTES, "it is longer than 64 KiB");
 
 const limitsShape = {
   max_turns: whole.optional(),

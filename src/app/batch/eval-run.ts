@@ -1,17 +1,14 @@
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { copyFile, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import * as z from "zod";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from "./child-run.ts";
-import { openResults, resultLines } from "./batch-folder.ts";
+import { lockedFolder, openResults, resultLines } from "./batch-folder.ts";
 import { evalKey, type EvalResult, evalResultForm } from "../../render/batch-results.ts";
 import { copyProbes } from "../../models/model-probe.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { makeFolder } from "../../platform/folders.ts";
-import { withoutMark } from "../../core/raw-data.ts";
-import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
+import { type EvalTask, layForCheck, layRepository } from "./eval-suite.ts";
 
 export interface EvalRequest {
   readonly tasks: readonly EvalTask[];
@@ -78,7 +75,7 @@ const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
  * is thrown.
  */
 export async function runEval(request: EvalRequest, signal: AbortSignal): Promise<readonly EvalResult[]> {
-  makeFolder(request.folder, 0o777);
+  using _ = lockedFolder(request.folder, "eval");
   await copyProbes(request.state, path.join(stateOf(request), "harness"));
   const file = path.join(request.folder, "results.jsonl");
   const earlier = new Set((await readResults(file)).map(evalKey));
@@ -132,12 +129,12 @@ async function runTask(
   };
   await rm(workspace, { recursive: true, force: true });
   makeFolder(workspace, 0o777);
-  if (await hasFolder(task, "repo")) await cp(path.join(task.folder, "repo"), workspace, { recursive: true });
+  await layRepository(task, workspace);
   const set = task.setup === undefined ? undefined : await inBox(task.setup, "10m");
   if (set !== undefined && set.code !== 0 && !signal.aborted) throw notSetUp(task, set);
   const started = performance.now();
-  const words = [...runWords(task, request), "--cwd", workspace, "--", task.prompt];
-  const ran = await runChild({ words, env: { ...env, ...attemptsSet(request) }, signal });
+  const words = [...runWords(task, request), "--cwd", workspace, "-"];
+  const ran = await runChild({ words, env: { ...env, ...attemptsSet(request) }, input: task.prompt, signal });
   const duration_ms = Math.round(performance.now() - started);
   const finished = finishedIn(ran.stdout);
   if (!signal.aborted) refuseHopeless(task, ran, finished);
@@ -157,38 +154,6 @@ async function runTask(
     false_done: ran.code === EXIT.done && check.code !== 0,
     duration_ms,
   };
-}
-
-/** Lays the files that the check needs, and restores those that it must find unchanged. */
-async function layForCheck(task: EvalTask, workspace: string, answer: string): Promise<void> {
-  for (const file of task.restore) await lay(path.join(task.folder, "repo", file), workspace, file);
-  const checks = path.join(task.folder, "check");
-  if (await hasFolder(task, "check"))
-    for (const entry of await readdir(checks, { recursive: true, withFileTypes: true })) {
-      const file = path.join(entry.parentPath, entry.name);
-      if (entry.isFile()) await lay(file, workspace, path.relative(checks, file));
-    }
-  if (task.answer === undefined) return;
-  await clearWay(workspace, task.answer);
-  await writeFile(path.join(workspace, task.answer), answer, { flag: "wx" });
-}
-
-async function lay(from: string, workspace: string, file: string): Promise<void> {
-  await clearWay(workspace, file);
-  await copyFile(from, path.join(workspace, file), constants.COPYFILE_EXCL);
-}
-
-/** The run may have left links on the way that lead out of the workspace: none is followed. */
-async function clearWay(workspace: string, file: string): Promise<void> {
-  let at = workspace;
-  for (const name of path.dirname(file).split(path.sep)) {
-    at = path.join(at, name);
-    const plain = await lstat(at).catch(() => undefined);
-    if (plain?.isDirectory() === true) continue;
-    if (plain !== undefined) await rm(at, { force: true });
-    await mkdir(at);
-  }
-  await rm(path.join(workspace, file), { recursive: true, force: true });
 }
 
 /** Ends the whole eval if a run got no answer from a model for a reason that every other run would meet. */
@@ -265,113 +230,3 @@ export async function readResults(file: string): Promise<readonly EvalResult[]> 
   for await (const each of resultLines({ file, form: evalResultForm, writer: "eval" })) results.push(each);
   return results;
 }
-
-const duration = z.string().refine((text) => parseDuration(text) !== undefined, `expected ${DURATION_FORM}`);
-
-/** A path below a folder of the task. */
-const below = z
-  .string()
-  .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, "expected a path inside the repository");
-
-const taskForm = z.strictObject({
-  /** The request to the model. */
-  prompt: z.string().min(1),
-  /** A shell command, run in a box over the workspace after the run; 0 means solved. */
-  check: z.string().min(1),
-  /** How long the check may take. */
-  check_timeout: duration.default("2m"),
-  language: z.string().min(1),
-  /** The exit code that the run should end with. With any other, the task is not solved, whatever the check says. */
-  exit: z.int().min(0).max(255).default(0),
-  /** Files of `repo` that are restored before the check, so that changing them gains nothing. */
-  restore: z.array(below).default([]),
-  /** Where the run's answer is written for a check that examines it. */
-  answer: below.optional(),
-  /** Further words for `harness run`. */
-  flags: z.array(z.string()).default([]),
-  /** A shell command, run in a box over the workspace before the run, for what cannot be kept in `repo`. */
-  setup: z.string().min(1).optional(),
-  limits: z
-    .strictObject({
-      max_turns: z.int().positive().optional(),
-      max_time: duration.optional(),
-      max_tokens: z.int().positive().optional(),
-    })
-    .default({}),
-});
-
-export interface EvalTask extends z.output<typeof taskForm> {
-  readonly name: string;
-  /**
-   * Holds `task.json`, and optionally `repo` (the workspace) and `check` (laid over the workspace before the check).
-   */
-  readonly folder: string;
-}
-
-/**
- * The tasks of a suite by name; `only` keeps the named ones. A task that cannot be read fails the whole suite, naming
- * its file.
- */
-export async function readSuite(folder: string, only: readonly string[]): Promise<readonly EvalTask[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((thrown: unknown) => {
-    throw new HarnessError(
-      EXIT.usage,
-      `the suite ${folder} cannot be read: ${reasonOf(thrown)}`,
-      "a suite is a folder of tasks, each a folder with a task.json: docs/evals.md",
-      thrown,
-    );
-  });
-  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  const tasks = await Promise.all(names.toSorted().map((name) => readTask(folder, name)));
-  const found = tasks.filter((task) => task !== undefined);
-  const unknown = only.find((name) => !found.some((task) => task.name === name));
-  if (unknown !== undefined)
-    throw new HarnessError(
-      EXIT.usage,
-      `the suite ${folder} has no task ${unknown}`,
-      `its tasks: ${found.map(({ name }) => name).join(", ") || "none"}`,
-    );
-  if (found.length === 0)
-    throw new HarnessError(
-      EXIT.usage,
-      `the suite ${folder} has no tasks`,
-      "each task is a folder with a task.json: docs/evals.md",
-    );
-  return only.length === 0 ? found : found.filter(({ name }) => only.includes(name));
-}
-
-async function readTask(suite: string, name: string): Promise<EvalTask | undefined> {
-  const folder = path.resolve(suite, name);
-  const file = path.join(folder, "task.json");
-  const broken = (why: string, thrown?: unknown): HarnessError =>
-    new HarnessError(EXIT.usage, `${file}: ${why}`, "docs/evals.md describes task.json", thrown);
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (thrown) {
-    if (errorCode(thrown) === "ENOENT") return undefined;
-    throw broken(reasonOf(thrown), thrown);
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutMark(text));
-  } catch (thrown) {
-    throw broken(reasonOf(thrown), thrown);
-  }
-  const read = taskForm.safeParse(value, { error: asExpected });
-  if (!read.success)
-    throw broken(
-      read.error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; "),
-    );
-  return { ...read.data, name, folder };
-}
-
-/** For values of another type; undefined leaves zod's own message. */
-const asExpected = ({ code, expected, input }: z.core.$ZodRawIssue): string | undefined =>
-  code === "invalid_type" ? `expected ${String(expected)}, found ${shownValue(input)}` : undefined;
-
-const shownValue = (value: unknown): string => clipped(JSON.stringify(value) ?? "nothing", 80);
-
-/** Whether the task has a folder of this name. */
-export const hasFolder = async (task: EvalTask, name: string): Promise<boolean> =>
-  (await stat(path.join(task.folder, name)).catch(() => undefined))?.isDirectory() ?? false;

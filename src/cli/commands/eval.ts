@@ -57,7 +57,7 @@ export class Eval extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, argv, flags } = await this.parse(Eval);
-    const { readSuite } = await import("../../app/batch/eval-run.ts");
+    const { readSuite } = await import("../../app/batch/eval-suite.ts");
     const { evalName, readResults, runEval } = await import("../../app/batch/eval-run.ts");
     const { evalTable, comparedTable, evalLine: resultLine } = await import("../../render/batch-results.ts");
     const words = (argv as string[]).slice(1);

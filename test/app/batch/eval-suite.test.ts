@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { appendFile, readFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { appendFile, mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { hasFolder, readResults, readSuite } from "../../../src/app/batch/eval-run.ts";
-import { openResults } from "../../../src/app/batch/batch-folder.ts";
+import { readResults } from "../../../src/app/batch/eval-run.ts";
+import { hasFolder, layForCheck, layRepository, readSuite } from "../../../src/app/batch/eval-suite.ts";
+import { lockedFolder, openResults } from "../../../src/app/batch/batch-folder.ts";
+import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import { readScenario } from "../../../src/models/providers/scenario.ts";
 import { evalPage } from "../../../src/render/result-pages.ts";
 import { comparedTable, type EvalResult, evalTotals } from "../../../src/render/batch-results.ts";
@@ -44,6 +47,26 @@ for (const [what, text, said] of [
   ["an unknown key", '{"prompt":"p","check":"true","language":"c","chek":"x"}', /chek/],
   ["no check", '{"prompt":"p","language":"c"}', /check: expected string, found nothing$/],
   ["a number as its check", '{"prompt":"p","language":"c","check":5}', /check: expected string, found 5$/],
+  ["an empty prompt", '{"prompt":" \\n","check":"true","language":"c"}', /prompt: expected a task/],
+  ["a NUL in its check", '{"prompt":"p","check":"a\\u0000b","language":"c"}', /check: expected text without/],
+  [
+    "a check that no program can be given",
+    JSON.stringify({ prompt: "p", check: "x".repeat(70_000), language: "c" }),
+    /check: it is longer than 64 KiB/,
+  ],
+  ...[".", "./", "a/..", "../x", "/x", "x/", "a/../../x", "", "a\\u0000"].map(
+    (answer) =>
+      [
+        `${JSON.stringify(answer)} as the file of its answer`,
+        `{"prompt":"p","check":"true","language":"c","answer":"${answer}"}`,
+        /answer: expected a path inside/,
+      ] as const,
+  ),
+  [
+    "a file to restore that its repo does not have",
+    '{"prompt":"p","check":"true","language":"c","restore":["test.c"]}',
+    /restore: "test\.c" is not a file of its repo/,
+  ],
   ["an invalid time", '{"prompt":"p","check":"true","language":"c","check_timeout":"soon"}', /check_timeout/],
 ] as const)
   test(`a task with ${what} ends the whole suite and names its file`, async () => {
@@ -51,6 +74,56 @@ for (const [what, text, said] of [
     await assert.rejects(readSuite(place.path, []), said);
     await assert.rejects(readSuite(place.path, []), /b\/task\.json/);
   });
+
+test("a task.json that is not a file ends the suite instead of holding it up", async () => {
+  await using place = await scratch({ "a/x": "" });
+  execFileSync("mkfifo", [place.at("a/task.json")]);
+  await assert.rejects(readSuite(place.path, []), /a\/task\.json: /);
+});
+
+test("links of a repository and of a check are laid as they are, and a shared repository may be a link", async () => {
+  await using place = await scratch({
+    "shared/real.txt": "real",
+    "suite/a/task.json": '{"prompt":"p","check":"true","language":"c","restore":["./link.txt"]}',
+    "suite/a/check/one": "1",
+  });
+  await symlink("real.txt", place.at("shared/link.txt"));
+  await symlink("circle", place.at("shared/circle"));
+  await symlink("../../shared", place.at("suite/a/repo"));
+  await symlink("one", place.at("suite/a/check/two"));
+  const [task] = await readSuite(place.at("suite"), []);
+  assert.ok(task !== undefined);
+  const workspace = place.at("workspace");
+  await mkdir(workspace);
+  await layRepository(task, workspace);
+  assert.equal(await readlink(path.join(workspace, "link.txt")), "real.txt");
+  assert.equal(await readlink(path.join(workspace, "circle")), "circle");
+  await rm(path.join(workspace, "link.txt"));
+  await writeFile(path.join(workspace, "link.txt"), "changed by the run");
+  await layForCheck(task, workspace, "");
+  assert.equal(await readlink(path.join(workspace, "link.txt")), "real.txt");
+  assert.equal(await readlink(path.join(workspace, "two")), "one");
+});
+
+test("a repository with a pipe is a fault of the suite, and named", async () => {
+  await using place = await scratch({ "a/task.json": TASK, "a/repo/x": "" });
+  execFileSync("mkfifo", [place.at("a/repo/pipe")]);
+  const [task] = await readSuite(place.path, []);
+  assert.ok(task !== undefined);
+  await mkdir(place.at("workspace"));
+  await assert.rejects(layRepository(task, place.at("workspace")), (thrown: unknown) => {
+    assert.ok(thrown instanceof HarnessError);
+    assert.equal(thrown.exit, EXIT.usage);
+    assert.match(thrown.message, /^a: its repo cannot be copied: .*pipe/);
+    return true;
+  });
+});
+
+test("one eval at a time writes into a folder", async () => {
+  await using place = await scratch({});
+  using _ = lockedFolder(place.at("out"), "eval");
+  assert.throws(() => lockedFolder(place.at("out"), "eval"), /another harness eval is using/);
+});
 
 test("a suite that is missing or has no tasks is reported", async () => {
   await using place = await scratch({ x: "" });
