@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type AnyTool, type Extensions, NO_EXTENSIONS, NO_FACTS } from "../../core/tool.ts";
 import {
@@ -20,7 +19,7 @@ import { lazyJudge } from "./policy-context.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 import { customTool } from "../../tools/custom-tool.ts";
 import { BUILT_IN } from "../../tools/index.ts";
-import { schemaIssues } from "./schema-issues.ts";
+import { compiledSchema, schemaIssues } from "../json-schema.ts";
 
 type HookParts = Pick<ExtensionParts, "host" | "settings" | "workspace" | "session" | "box">;
 
@@ -103,7 +102,7 @@ interface Added {
 }
 
 /** The tools that the user and a trusted project added. A tool that cannot be used is left out with a warning. */
-export function openTools(parts: ExtensionParts, project: TrustedFile): Promise<Extensions> {
+export async function openTools(parts: ExtensionParts, project: TrustedFile): Promise<Extensions> {
   const { settings, workspace, warn } = parts;
   const own = Object.entries(settings.tools).map(([name, definition]): Added => ({
     name,
@@ -115,12 +114,12 @@ export function openTools(parts: ExtensionParts, project: TrustedFile): Promise<
   const tools: AnyTool[] = [];
   for (const added of [...own, ...theirTools(parts, project)]) {
     const wrong = names.has(added.name) ? "another tool has that name" : notFree(added.name);
-    const made = wrong ?? toolFor(added, parts);
+    const made = wrong ?? (await toolFor(added, parts));
     if (typeof made === "string") warn(`the tool ${added.name} is left out: ${made}`);
     else tools.push(made);
     names.add(added.name);
   }
-  return Promise.resolve({ ...NO_EXTENSIONS, tools: () => tools });
+  return { ...NO_EXTENSIONS, tools: () => tools };
 }
 
 /** A tool may not take the name of another origin: a rule of the user's for one origin must not apply to the other. */
@@ -147,11 +146,11 @@ function theirTools({ settings, workspace, warn }: ExtensionParts, project: Trus
   }
 }
 
-function toolFor(
+async function toolFor(
   { name, definition, owner, folder }: Added,
   { host, settings, workspace }: ExtensionParts,
-): AnyTool | string {
-  const issuesOf = checkOf(definition.schema ?? {});
+): Promise<AnyTool | string> {
+  const issuesOf = await checkOf(definition.schema ?? {});
   if (typeof issuesOf === "string") return issuesOf;
   const { command } = definition;
   return customTool({
@@ -167,16 +166,18 @@ function toolFor(
   });
 }
 
-/** Checks arguments against the schema; a text says why the schema is invalid. */
-function checkOf(
+/** Checks arguments against the schema; a text says why the schema cannot be used. */
+async function checkOf(
   schema: NonNullable<CustomToolDefinition["schema"]>,
-): ((args: unknown) => readonly string[]) | string {
+): Promise<((args: unknown) => readonly string[]) | string> {
   try {
-    const ajv = new Ajv2020({ allErrors: false, strict: false, validateFormats: false });
-    const validate = ajv.compile({ type: "object", ...withoutPatterns(schema) });
-    return (args) => (validate(args) ? [] : schemaIssues(validate.errors));
+    const errorsOf = await compiledSchema(
+      { type: "object", ...withoutPatterns(schema) },
+      { allErrors: false },
+    );
+    return (args) => schemaIssues(errorsOf(args));
   } catch (thrown) {
-    return `its schema is not a valid JSON Schema: ${reasonOf(thrown)}`;
+    return `its schema ${reasonOf(thrown)}`;
   }
 }
 

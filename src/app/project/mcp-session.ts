@@ -34,7 +34,7 @@ import type { ExtensionParts } from "./open-extensions.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
-import { schemaIssues } from "./schema-issues.ts";
+import { schemaIssues } from "../json-schema.ts";
 
 /** The parts of a run that its servers need. */
 export type SessionParts = Pick<

@@ -1,8 +1,9 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ErrorObject } from "ajv/dist/2020.js";
 import type { CheckAnswer } from "../../agent/ending/outcome.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
 import { isFields, withoutMark } from "../../core/raw-data.ts";
+import { compiledSchema } from "../json-schema.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
 /** In bytes; no schema written by a person is that long. */
@@ -17,8 +18,8 @@ export async function readOutputSchema(
     throw unusable(file, `cannot be read: ${reasonOf(thrown)}`);
   });
   const schema = schemaIn(file, bytes.toString("utf8"));
-  const validate = await compiled(file, schema);
-  return { schema, check: (answer) => checked(answer, validate) };
+  const issuesOf = await compiled(file, schema);
+  return { schema, check: (answer) => checked(answer, issuesOf) };
 }
 
 function schemaIn(file: string, text: string): JsonSchema {
@@ -31,32 +32,13 @@ function schemaIn(file: string, text: string): JsonSchema {
   throw unusable(file, "does not contain a JSON object");
 }
 
-type Draft = new (options: object) => Pick<Ajv2020, "compile">;
-
-const draft7 = async (): Promise<Draft> => (await import("ajv")).Ajv;
-
-/** Keyed by `$schema` without `http(s)` and its `#`. Every keyword of draft 6 means the same in draft 7. */
-const DRAFTS: Readonly<Record<string, () => Promise<Draft>>> = {
-  "json-schema.org/draft-06/schema": draft7,
-  "json-schema.org/draft-07/schema": draft7,
-  "json-schema.org/draft/2019-09/schema": async () => (await import("ajv/dist/2019.js")).Ajv2019,
-  "json-schema.org/draft/2020-12/schema": () => Promise.resolve(Ajv2020),
-};
-
-async function compiled(file: string, { $schema = DRAFT, ...schema }: JsonSchema): Promise<ValidateFunction> {
-  const draft = typeof $schema === "string" ? DRAFTS[$schema.replaceAll(/^https?:\/\/|#$/g, "")] : undefined;
-  if (draft === undefined) throw unusable(file, `uses an unknown draft: ${JSON.stringify($schema)}`);
-  // An asynchronous check would return a promise, and any answer would pass.
-  if (schema["$async"] === true) throw unusable(file, "uses $async, which is not JSON Schema");
-  const Checks = await draft();
+async function compiled(file: string, schema: JsonSchema): ReturnType<typeof compiledSchema> {
   try {
-    return new Checks({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
+    return await compiledSchema(schema, { allErrors: true });
   } catch (thrown) {
-    throw unusable(file, `is not a valid JSON Schema: ${reasonOf(thrown)}`);
+    throw unusable(file, reasonOf(thrown));
   }
 }
-
-const DRAFT = "https://json-schema.org/draft/2020-12/schema";
 
 const unusable = (file: string, why: string): HarnessError =>
   new HarnessError(
@@ -66,7 +48,10 @@ const unusable = (file: string, why: string): HarnessError =>
   );
 
 /** Models like to fence their JSON: only the inner text is checked and printed. */
-function checked(answer: string, validate: ValidateFunction): ReturnType<CheckAnswer> {
+function checked(
+  answer: string,
+  errorsOf: Awaited<ReturnType<typeof compiledSchema>>,
+): ReturnType<CheckAnswer> {
   const text = /^```(?:json)?\s*\n([\s\S]*)\n\s*```$/.exec(answer.trim())?.[1] ?? answer.trim();
   let value: unknown;
   try {
@@ -74,11 +59,15 @@ function checked(answer: string, validate: ValidateFunction): ReturnType<CheckAn
   } catch (thrown) {
     return { issues: [`it is no JSON: ${reasonOf(thrown)}`] };
   }
-  if (validate(value)) return { json: JSON.stringify(value) };
-  return { issues: (validate.errors ?? []).slice(0, MAX_ISSUES).map(issue) };
+  const errors = errorsOf(value);
+  if (errors.length === 0) return { json: JSON.stringify(value) };
+  return { issues: errors.slice(0, MAX_ISSUES).map(issue) };
 }
 
 const MAX_ISSUES = 8;
 
-const issue = ({ instancePath, message = "does not fit" }: ErrorObject): string =>
+const issue = ({
+  instancePath,
+  message = "does not fit",
+}: Pick<ErrorObject, "instancePath" | "message">): string =>
   `${instancePath === "" ? "the answer" : instancePath} ${message}`;

@@ -70,6 +70,31 @@ test("a tool with a taken name or without a valid schema is left out with a warn
   assert.equal(warned[0], "the tool bash is left out: a built-in tool has that name");
 });
 
+test("a tool's schema may name its draft; one that is checked later, or never to the end, is left out", async () => {
+  await using place = await scratch({ "work/a.txt": "a" });
+  const many = Array.from({ length: 60 }, (_, at) => [
+    `d${at}`,
+    { allOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] },
+  ]);
+  const required = { required: ["id"] };
+  const { names, tools, warned } = await opened(place, {
+    seventh: { ...lookup, schema: { $schema: "http://json-schema.org/draft-07/schema#", ...required } },
+    newest: { ...lookup, schema: { $schema: "https://json-schema.org/draft/2020-12/schema", ...required } },
+    itself: { ...lookup, schema: { $ref: "#" } },
+    unknown: { ...lookup, schema: { $schema: "https://x.example/own" } },
+    later: { ...lookup, schema: { $async: true, ...required } },
+    doubling: {
+      ...lookup,
+      schema: { $ref: "#/$defs/d0", $defs: { ...Object.fromEntries(many), d60: {} } },
+    },
+  });
+  assert.deepEqual(names, ["seventh", "newest", "itself"]);
+  for (const tool of tools) assert.equal(tool.prepare({}).kind, "invalid", tool.name);
+  assert.match(warned[0] ?? "", /the tool unknown is left out: its schema uses an unknown draft/);
+  assert.match(warned[1] ?? "", /the tool later is left out: its schema uses \$async/);
+  assert.match(warned[2] ?? "", /the tool doubling is left out: its schema refers to its own parts so often/);
+});
+
 test("a project's tools are active once they are trusted, and never replace the user's", async () => {
   await using place = await scratch({
     "work/.harness/tools.json": JSON.stringify({
