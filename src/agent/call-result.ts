@@ -69,10 +69,7 @@ export async function afterCall(
   result: ToolResult,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const replaced =
-    result.kind === "cancelled"
-      ? undefined
-      : await agent.hooks.after(call, result, { emit: agent.emit, signal });
+  const replaced = await agent.hooks.after(call, result, { emit: agent.emit, signal });
   const noted =
     by === undefined ? "" : `\n[${by} replaced the arguments: ${clipped(inertJson(call.args), MAX_TOLD)}]`;
   const hooked = replaced === undefined && noted === "" ? {} : { hooked: true as const };

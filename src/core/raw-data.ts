@@ -306,3 +306,9 @@ class Bytes {
 
 /** A text file without the byte order mark that some editors write first. */
 export const withoutMark = (text: string): string => (text.startsWith("\uFEFF") ? text.slice(1) : text);
+
+/** Whether a value has more than so many levels; code that walks or writes out deeper ones may run out of stack. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}

@@ -88,7 +88,7 @@ class Chain {
     const state = { text: result.text };
     const hooks = this.#of("PostToolUse", call.name);
     if (hooks.length === 0) return undefined;
-    await this.#askInRounds(hooks, asker.signal, async (hook) => {
+    const all = await this.#askInRounds(hooks, asker.signal, async (hook) => {
       const outcome = { kind, cause, exit_code: exitCode ?? null, text: state.text };
       const about = { call: call.id, tool: call.name, args: call.args, result: outcome };
       const answer = await this.#ask(hook, about, asker);
@@ -97,7 +97,9 @@ class Chain {
       state.text = text;
       return answer.kind === "broken" ? "ends" : "changed";
     });
-    return state.text;
+    const required = all ? undefined : hooks.find(({ definition }) => definition.required === true);
+    if (required === undefined) return state.text;
+    return withheld(required.definition, "it was cancelled together with the call");
   }
 
   async stop(answer: string, asker: HookAsker): Promise<AtStop> {
@@ -146,22 +148,28 @@ class Chain {
     return [...found.filter(({ owner }) => owner === USER), ...found.filter(({ owner }) => owner !== USER)];
   }
 
-  /** Runs the user's hooks, then the project's, then the user's again if a project's hook changed something. */
+  /**
+   * Runs the user's hooks, then the project's, then the user's again if a project's hook changed something. False if a
+   * cancel left hooks out.
+   */
   async #askInRounds(
     hooks: readonly Hook[],
     signal: AbortSignal,
     ask: (hook: Hook) => Promise<"same" | "changed" | "ends">,
-  ): Promise<void> {
+  ): Promise<boolean> {
     let changed = false;
     for (const hook of hooks) {
-      if (signal.aborted) return;
+      if (signal.aborted) return false;
       const became = await ask(hook);
-      if (became === "ends") return;
+      if (became === "ends") return true;
       changed ||= became === "changed" && hook.owner !== USER;
     }
-    if (!changed) return;
-    for (const hook of hooks.filter(({ owner }) => owner === USER))
-      if (signal.aborted || (await ask(hook)) === "ends") return;
+    if (!changed) return true;
+    for (const hook of hooks.filter(({ owner }) => owner === USER)) {
+      if (signal.aborted) return false;
+      if ((await ask(hook)) === "ends") return true;
+    }
+    return true;
   }
 
   async #ask(hook: Hook, about: EventFields, { emit, signal }: HookAsker): Promise<HookAnswer> {

@@ -8,7 +8,7 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ProgramCommand, HookEvent } from "../core/added-programs.ts";
 import type { Box } from "../core/ports.ts";
 import { isWithin, safePath } from "../platform/host-programs.ts";
-import { headWithin } from "../core/raw-data.ts";
+import { headWithin, isDeeper } from "../core/raw-data.ts";
 import type { MatchedRule, Verdict } from "../core/decision.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 
@@ -271,6 +271,8 @@ export type HookAnswer =
 /** The exit code that many tools use for a veto without output on stdout. */
 const VETO = 2;
 
+/** Whatever shows, records or compares an answer walks through it. */
+const DEEPEST = 100;
 const MAX_REASON = 1000;
 /** Bytes that one hook may add to a conversation. Text that replaces a result is limited like any result. */
 const MAX_TEXT: Readonly<Record<HookEvent, number>> = {
@@ -336,6 +338,7 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   } catch {
     return broken(`its output is not JSON: ${lineOf(text)}`);
   }
+  if (isDeeper(value, DEEPEST)) return broken(`its output is nested more than ${DEEPEST} levels deep`);
   const read = FORMS[event].safeParse(value);
   if (!read.success) return broken(`its output does not fit ${event}: ${issueIn(read.error)}`);
   const parsed: ParsedAnswer = read.data;

@@ -14,6 +14,7 @@ import {
 import * as z from "zod";
 import { counted, formatDuration, formatSize } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
+import { isDeeper } from "../core/raw-data.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import { unlessAborted } from "../platform/waits.ts";
@@ -324,6 +325,7 @@ const MOST_TEXT = 512 * 1024;
 const MOST_PARTS = 200;
 /** Values nested deeper are not written out. */
 const DEEPEST = 64;
+const MOST_INDENTED = 64 * 1024;
 
 const text = z.string();
 const answer = z.looseObject({
@@ -338,7 +340,9 @@ export function toolResult(result: unknown): ToolResult {
   if (!read.success)
     return { kind: "failed", cause: "program", text: "The server's answer is not a valid MCP result." };
   const { isError } = read.data;
-  const whole = visible(linesOf(read.data).join("\n").toWellFormed());
+  const sent = linesOf(read.data).join("\n");
+  // Making characters visible takes time, and only adds to the length.
+  const whole = visible(sent.slice(0, MOST_TEXT + 1).toWellFormed());
   const shown = whole.length > MOST_TEXT ? `${whole.slice(0, MOST_TEXT)}\n[the rest is left out]` : whole;
   if (isError === true)
     return { kind: "failed", cause: "program", text: shown || "It failed without a message." };
@@ -421,12 +425,9 @@ function asJson(line: string): string | undefined {
   }
 }
 
+/** Indented if it is short enough to be read. */
 function json(value: unknown): string {
   if (isDeeper(value, DEEPEST)) return "[a value that is nested too deep]";
-  return JSON.stringify(value, null, 1) ?? "";
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+  const text = JSON.stringify(value) ?? "";
+  return text.length > MOST_INDENTED ? text : JSON.stringify(value, null, 1);
 }

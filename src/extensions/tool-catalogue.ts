@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import * as z from "zod";
 import type { JsonSchema } from "../core/model-provider.ts";
-import { fieldsOf, isFields } from "../core/raw-data.ts";
+import { fieldsOf, isDeeper, isFields } from "../core/raw-data.ts";
 import { visible } from "../core/visible.ts";
 import { errorCode } from "../core/errors.ts";
 import { replaceFile } from "../platform/safe-files.ts";
@@ -55,6 +55,7 @@ const listed = z.looseObject({
 export function catalogueOf(server: string, list: readonly unknown[], filter: Filter): ToolCatalogue {
   const tools = new Map<string, McpTool>();
   const left: LeftOut[] = [];
+  const budget = { nodes: MOST_NODES_OF_ALL };
   let bytes = 0;
   for (const each of list) {
     const read = listed.safeParse(each);
@@ -64,17 +65,13 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
     }
     const name = toolName(server, read.data.name);
     if (!isWanted(filter, read.data.name, name)) continue;
-    const tool = offeredTool(name, read.data);
+    const full =
+      tools.size >= MOST_TOOLS ? `there are more than ${MOST_TOOLS} tools` : budget.nodes < 0 ? TOO_LONG : "";
+    const tool = full === "" ? offeredTool(name, read.data, budget) : { tool: read.data.name, why: full };
     if ("why" in tool) left.push(tool);
     else if (tools.has(name))
       left.push({ tool: read.data.name, why: `another tool is already named ${name}` });
-    else if (tools.size >= MOST_TOOLS)
-      left.push({ tool: read.data.name, why: `there are more than ${MOST_TOOLS} tools` });
-    else if (bytes + sizeOf(tool) > MOST_SCHEMAS)
-      left.push({
-        tool: read.data.name,
-        why: "the descriptions and schemas of all tools together are too long",
-      });
+    else if (bytes + sizeOf(tool) > MOST_SCHEMAS) left.push({ tool: read.data.name, why: TOO_LONG });
     else {
       bytes += sizeOf(tool);
       tools.set(name, tool);
@@ -82,6 +79,8 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
   }
   return { tools: [...tools.values()], left };
 }
+
+const TOO_LONG = "the descriptions and schemas of all tools together are too long";
 
 const sizeOf = ({ description, schema }: McpTool): number =>
   description.length + JSON.stringify(schema).length;
@@ -91,8 +90,10 @@ function nameIn(tool: unknown): string {
   return typeof name === "string" ? name.slice(0, 100) : "(without a name)";
 }
 
-function offeredTool(name: string, tool: z.infer<typeof listed>): McpTool | LeftOut {
-  const read = plainSchema(tool.inputSchema);
+function offeredTool(name: string, tool: z.infer<typeof listed>, budget: NodeBudget): McpTool | LeftOut {
+  if (isDeeper(tool.inputSchema, DEEPEST_DEFINITION))
+    return { tool: tool.name, why: "its schema is nested too deep" };
+  const read = plainSchema(tool.inputSchema, budget);
   if ("why" in read) return { tool: tool.name, why: read.why };
   const { name: own, description = "", inputSchema } = tool;
   return {
@@ -170,8 +171,16 @@ interface PlainSchemas {
   readonly check: JsonSchema;
 }
 
+/** What may still be read of all tools of a server together; it is also spent on tools that are then left out. */
+interface NodeBudget {
+  nodes: number;
+}
+
 const DEEPEST = 16;
+/** Levels of a whole definition, with the parts that are ignored: the hash covers them too. */
+const DEEPEST_DEFINITION = 100;
 const MOST_NODES = 2000;
+const MOST_NODES_OF_ALL = 100_000;
 const MOST_CHARACTERS = 32 * 1024;
 const LONGEST_TEXT = 400;
 /** The form that model APIs require for argument names. */
@@ -225,11 +234,11 @@ const NOT_ON_TOP: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "not
 
 class Unfit extends Error {}
 
-function plainSchema(schema: unknown): PlainSchemas | { readonly why: string } {
+function plainSchema(schema: unknown, budget: NodeBudget): PlainSchemas | { readonly why: string } {
   try {
     if (!isFields(schema) || (schema["type"] !== undefined && schema["type"] !== "object"))
       throw new Unfit("its arguments are not an object");
-    const whole = new Copy(schema).schema(schema, 0, []);
+    const whole = new Copy(schema, budget).schema(schema, 0, []);
     if (!isFields(whole)) throw new Unfit("its arguments are not an object");
     const properties = isFields(whole["properties"]) ? whole["properties"] : {};
     const top = { ...whole, type: "object", properties };
@@ -247,10 +256,12 @@ function plainSchema(schema: unknown): PlainSchemas | { readonly why: string } {
 /** One copy, with its remaining budget. */
 class Copy {
   readonly #root: Readonly<Record<string, unknown>>;
+  readonly #budget: NodeBudget;
   #nodes = 0;
 
-  constructor(root: Readonly<Record<string, unknown>>) {
+  constructor(root: Readonly<Record<string, unknown>>, budget: NodeBudget) {
     this.#root = root;
+    this.#budget = budget;
   }
 
   schema(schema: unknown, depth: number, refs: readonly string[]): unknown {
@@ -342,6 +353,7 @@ class Copy {
 
   #spend(depth: number): void {
     this.#nodes += 1;
+    this.#budget.nodes -= 1;
     if (depth > DEEPEST) throw new Unfit("its schema is nested too deep");
     if (this.#nodes > MOST_NODES) throw new Unfit("its schema is too large");
   }

@@ -205,6 +205,37 @@ test("stored values are passed to hooks and kept per owner", async () => {
   assert.deepEqual(kept, { user: { n: 2 }, project: { n: 100 } });
 });
 
+test("a result that a cancel takes past a required hook is withheld, and past other hooks it is not", async () => {
+  const mask = { event: "PostToolUse", name: "mask", says: () => ({ text: "masked" }) } as const;
+  const cut: ToolResult = { kind: "cancelled", cause: "user", text: "token sk-1\n[cancelled after 1 s]" };
+  for (const [required, expected] of [
+    [
+      { required: true },
+      "[withheld: the hook mask, which checks this result, is broken: it was cancelled together with the call]",
+    ],
+    [{}, cut.text],
+  ] as const) {
+    const { all, asker, names } = scripted({ ...mask, ...required });
+    assert.equal(await all.after(call, cut, { ...asker, signal: AbortSignal.abort() }), expected);
+    assert.deepEqual(names(), []);
+    assert.equal(await all.after(call, cut, asker), "masked");
+  }
+});
+
+test("an answer that is nested too deep is broken, and ends nothing else", async () => {
+  const deep = JSON.parse(`${"[".repeat(500)}${"]".repeat(500)}`) as unknown;
+  const { all, asker, events } = scripted({
+    event: "PreToolUse",
+    name: "deep",
+    says: () => ({ args: { deep } }),
+  });
+  const verdict = await all.before(call, asker);
+  assert.equal(verdict.kind === "vetoed" && verdict.reason, DEEP);
+  assert.equal(events.length, 1);
+});
+
+const DEEP = "it is broken: its output is nested more than 100 levels deep";
+
 test("no hook runs once the run is cancelled", async () => {
   const { all, asker, names } = scripted({ event: "PreToolUse", name: "u", says: () => undefined });
   await all.before(call, { ...asker, signal: AbortSignal.abort() });

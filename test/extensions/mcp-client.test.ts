@@ -347,4 +347,8 @@ test("an answer is bounded in parts, length and depth", () => {
   assert.match(long.text, /the rest is left out/);
   const deep: unknown = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`);
   assert.equal(toolResult({ structuredContent: deep }).text, "[a value that is nested too deep]");
+  // Indented, a value could be many times as long as it was sent.
+  let wide: unknown = Array.from({ length: 100_000 }, () => 0);
+  for (let level = 0; level < 50; level += 1) wide = [wide];
+  assert.equal(toolResult({ structuredContent: wide }).text, JSON.stringify(wide));
 });

@@ -65,6 +65,46 @@ test("the number of tools and the length of their descriptions are bounded", () 
   for (const { description } of verbose.tools) assert.ok(description.length <= 1001);
 });
 
+test("a definition with very deep parts that nothing reads is left out, and the others stay", () => {
+  const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as unknown;
+  const { tools, left } = catalogueOf(
+    "srv",
+    [
+      { name: "deep", inputSchema: { type: "object", "x-own": deep } },
+      { name: "fine", inputSchema: { type: "object" } },
+    ],
+    { allow: [], deny: [] },
+  );
+  assert.deepEqual(
+    [tools.map(({ own }) => own), left],
+    [["fine"], [{ tool: "deep", why: "its schema is nested too deep" }]],
+  );
+});
+
+test("what is read of tools that are then left out is bounded for all of them together", () => {
+  let read = 0;
+  const first = {
+    get description() {
+      read += 1;
+      return "";
+    },
+  };
+  const others = Array.from({ length: 2100 }, (_, at) => [`p${at}`, {}] as const);
+  const properties = { first, ...Object.fromEntries(others) };
+  const wide = (at: number) => ({ name: `wide${at}`, inputSchema: { type: "object", properties } });
+  const { tools, left } = catalogueOf(
+    "srv",
+    Array.from({ length: 2000 }, (_, at) => wide(at)),
+    {
+      allow: [],
+      deny: [],
+    },
+  );
+  assert.deepEqual([tools.length, left.length], [0, 2000]);
+  assert.match(left.at(-1)?.why ?? "", /of all tools together are too long/);
+  assert.ok(read < 500, `${read} looks at schemas`);
+});
+
 test("a description is plain text with visible control characters and a maximum length", () => {
   const [look] = catalogue("injects").tools;
   assert.doesNotMatch(look?.description ?? "", /[\u001b\u0007\u202e\u200b\r]/);

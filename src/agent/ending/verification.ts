@@ -373,7 +373,6 @@ export class Verification {
     { id, text, exit_code }: { readonly id: string; readonly text: string; readonly exit_code: number },
     signal: AbortSignal,
   ): Promise<string> {
-    if (signal.aborted) return text;
     const call = { id, name: "bash", args: { command: this.command } };
     const kind = exit_code === 0 ? "ok" : "failed";
     const result: ToolResult =
