@@ -156,7 +156,11 @@ function chosenFiles(): readonly TestFile[] {
   const files = called(every, positionals);
   if (positionals.length === 0) {
     const left = every.filter(({ slow }) => slow).map(({ file }) => `  ${file}\n`);
-    console.log(`left out, being slow: ${left.length} files (npm run test:slow)\n${left.join("")}`);
+    const partly = every.filter(({ slow, alsoSlow }) => alsoSlow && !slow).map(({ file }) => `  ${file}\n`);
+    console.log(
+      `left out, being slow (npm run test:slow has them): ${left.length} files\n${left.join("")}` +
+        `and the slow tests, or most cases, of ${partly.length} more\n${partly.join("")}`,
+    );
   }
   return files;
 }
@@ -200,7 +204,8 @@ async function askForAll(): Promise<void> {
   process.env["HARNESS_TEST_ENGINE"] ??= JSON.stringify(await askedEngine(ROOT));
 }
 
-if (positionals.includes("slow")) process.env["HARNESS_SLOW"] = "1";
+// The slow suite has all tests of its files, and so has a file that is named.
+if (positionals.some((word) => word === "slow" || word.endsWith(".ts"))) process.env["HARNESS_SLOW"] = "1";
 const measured = timesOf(TIMES);
 const tally = new Tally();
 const files = chosenFiles();

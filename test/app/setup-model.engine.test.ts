@@ -1,3 +1,4 @@
+// also slow: whole set-ups, one after the other
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test, { after, before } from "node:test";
@@ -13,6 +14,7 @@ import { fakeOllamaImage } from "../docker/sidecar-image.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { skip } from "../fixtures/engine.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const IMAGE = `harness-test-ollama:t${process.pid}`;
 const pieces = new AsyncDisposableStack();
@@ -143,7 +145,7 @@ test(
   },
 );
 
-test(
+slowTest(
   "from nothing to the sidecar, a fitting model and one for search; after a stop all of it is back without a question",
   { skip },
   async () => {
@@ -239,7 +241,7 @@ test(
   },
 );
 
-test("the user's own model is never replaced by another choice", { skip }, async () => {
+slowTest("the user's own model is never replaced by another choice", { skip }, async () => {
   await using user = await home();
   await user.start({ yes: true });
   const { asked, result } = await user.start({

@@ -1,3 +1,4 @@
+// slow: it starts sidecars in every state; start-sidecar.engine.test.ts has the way of a user
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";

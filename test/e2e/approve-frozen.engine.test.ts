@@ -1,3 +1,4 @@
+// also slow: a box that waits for every answer and isolation
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -11,6 +12,7 @@ import { boxesFor, COUNTING, COUNTS, COUNTS_ON, parkingsOf } from "./frozen.ts";
 import { approve, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
 import { bash, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
+import { firstOf, slowTest } from "../fixtures/slow-test.ts";
 
 const job = (command: string): Said["calls"] => [["bash", { command, background: true }]];
 const numbers = (text = ""): readonly number[] => (text.match(/^\d+$/gm) ?? []).map(Number);
@@ -54,7 +56,7 @@ function assertSameBox(results: readonly string[], answer: string, frozen: numbe
   for (const [at, form] of told.entries()) assert.match(jobs[at] ?? "", form);
 }
 
-for (const answer of ["--once", "--deny"])
+for (const answer of firstOf(["--once", "--deny"]))
   test(
     `with ${answer} the run continues in the box that waited, with its jobs and /tmp`,
     { skip },
@@ -130,7 +132,7 @@ for (const [what, first] of [
     assert.ok(thawed > 0 && later > thawed, results.at(-2));
   });
 
-test("a run may wait several times in the same box", { skip }, async () => {
+slowTest("a run may wait several times in the same box", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([BEGIN, bash(FAR), bash(FAR), AFTER[0] ?? FINE, FINE]);
   const session = sessionOf(await park(place, model));
@@ -146,7 +148,7 @@ test("a run may wait several times in the same box", { skip }, async () => {
   assert.match(results.at(-1) ?? "", /^kept$/m, `${more.stderr}\n${results.join("\n---\n")}`);
 });
 
-for (const isolation of ["overlay", "copy"] as const)
+for (const isolation of firstOf(["overlay", "copy"] as const))
   test(
     `a run with ${isolation} can be parked too, and is applied when it is over`,
     { skip: noOverlay },

@@ -1,3 +1,4 @@
+// also slow: questions that wait across other commands
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import test from "node:test";
@@ -6,6 +7,7 @@ import { household } from "./box-command.ts";
 import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
 import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 test("--once applies to a single call: the same question parks again", { skip }, async () => {
   await using place = await household();
@@ -19,7 +21,7 @@ test("--once applies to a single call: the same question parks again", { skip },
   assertValid(model.asked());
 });
 
-test("two questions in one reply park one after the other", { skip }, async () => {
+slowTest("two questions in one reply park one after the other", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR, `${FAR}; echo b > b`, "echo c > c"), FINE]);
   const session = sessionOf(await park(place, model));
@@ -95,7 +97,7 @@ test(
   },
 );
 
-test("a fork gives up the question only for itself", { skip }, async () => {
+slowTest("a fork gives up the question only for itself", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -107,7 +109,7 @@ test("a fork gives up the question only for itself", { skip }, async () => {
   assertValid(model.asked());
 });
 
-test("undo takes back changes from before and after the question", { skip }, async () => {
+slowTest("undo takes back changes from before and after the question", { skip }, async () => {
   await using place = await household({ "a.txt": "old\n" });
   await using model = await startModel([bash("echo one > one", FAR, "echo new > a.txt"), FINE]);
   const session = sessionOf(await park(place, model));
@@ -124,7 +126,7 @@ test("undo takes back changes from before and after the question", { skip }, asy
   assert.equal(replayed.stderr.includes("internal error"), false, replayed.stderr);
 });
 
-test("changes undone while a call waits are reported to the model with that call", { skip }, async () => {
+slowTest("changes undone while a call waits are reported to the model with that call", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));

@@ -1,3 +1,4 @@
+// also slow: the rarer troubles of an answer, each with a box that waits
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
@@ -11,6 +12,7 @@ import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./park
 import { bash, eventsOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 async function silentServer(socket: string) {
   const asked = Promise.withResolvers<void>();
@@ -49,7 +51,7 @@ test(
   },
 );
 
-test(
+slowTest(
   "a question parked by another version is left alone, and the session can continue with another prompt",
   { skip },
   async () => {
@@ -74,7 +76,7 @@ test(
   },
 );
 
-test("a kill between the question and the end of the run loses nothing", { skip }, async () => {
+slowTest("a kill between the question and the end of the run loses nothing", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -90,22 +92,26 @@ test("a kill between the question and the end of the run loses nothing", { skip 
   assert.equal(await place.read("work/ran"), "ran\n");
 });
 
-test("a kill while the run continues leaves a resumable session with nothing waiting", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
-  const session = sessionOf(await park(place, model));
-  const killed = await approve(place, session, ["--once"], {
-    whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
-  });
-  assert.equal(killed.code, null);
-  assert.equal((await approve(place, session, ["--once"])).code, 2);
-  const more = await harness(place, ["run", "--continue", ...model.flags, "and now?"]);
-  assert.equal(more.code, 0, more.stderr);
-  assertValid(model.asked());
-  const [far, slept] = resultsIn(model.asked()[1]);
-  assert.match(far ?? "", /curl/);
-  assert.match(slept ?? "", /interrupted/);
-});
+slowTest(
+  "a kill while the run continues leaves a resumable session with nothing waiting",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
+    const session = sessionOf(await park(place, model));
+    const killed = await approve(place, session, ["--once"], {
+      whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
+    });
+    assert.equal(killed.code, null);
+    assert.equal((await approve(place, session, ["--once"])).code, 2);
+    const more = await harness(place, ["run", "--continue", ...model.flags, "and now?"]);
+    assert.equal(more.code, 0, more.stderr);
+    assertValid(model.asked());
+    const [far, slept] = resultsIn(model.asked()[1]);
+    assert.match(far ?? "", /curl/);
+    assert.match(slept ?? "", /interrupted/);
+  },
+);
 
 test("of two approvals at once one continues, and the call runs once", { skip }, async () => {
   await using place = await household();
@@ -118,7 +124,7 @@ test("of two approvals at once one continues, and the call runs once", { skip },
   assert.deepEqual([await place.read("work/ran"), model.asked().length], ["ran\n", 2]);
 });
 
-test("an answer is not used up when no box can be started", { skip }, async () => {
+slowTest("an answer is not used up when no box can be started", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);
   const session = sessionOf(await park(place, model));
@@ -127,28 +133,32 @@ test("an answer is not used up when no box can be started", { skip }, async () =
   assert.equal((await approve(place, session, ["--once"])).code, 0);
 });
 
-test("files changed meanwhile are seen as they are, and a missing folder ends with 2", { skip }, async () => {
-  await using place = await household({ "a.txt": "old\n" });
-  const edit = ["edit_file", { path: "a.txt", old: "old", new: "new" }] as const;
-  const calls = [
-    ["read_file", { path: "a.txt" }],
-    ["bash", { command: FAR }],
-    edit,
-    ["bash", { command: "cat a.txt" }],
-  ] as const;
-  await using model = await startModel([{ calls }, FINE]);
-  const session = sessionOf(await park(place, model));
-  await place.write("work/a.txt", "mine\n");
-  await rename(place.at("work"), place.at("moved"));
-  const gone = await approve(place, session, ["--once"], { cwd: place.path });
-  assert.equal(gone.code, 2, gone.stderr);
-  await rename(place.at("moved"), place.at("work"));
-  assert.equal((await approve(place, session, ["--once"])).code, 0);
-  const [, , edited, seen] = resultsIn(model.asked()[1]);
-  assert.match(seen ?? "", /^mine/);
-  assert.doesNotMatch(edited ?? "", /^edited/i);
-  assert.equal(await place.read("work/a.txt"), "mine\n");
-});
+slowTest(
+  "files changed meanwhile are seen as they are, and a missing folder ends with 2",
+  { skip },
+  async () => {
+    await using place = await household({ "a.txt": "old\n" });
+    const edit = ["edit_file", { path: "a.txt", old: "old", new: "new" }] as const;
+    const calls = [
+      ["read_file", { path: "a.txt" }],
+      ["bash", { command: FAR }],
+      edit,
+      ["bash", { command: "cat a.txt" }],
+    ] as const;
+    await using model = await startModel([{ calls }, FINE]);
+    const session = sessionOf(await park(place, model));
+    await place.write("work/a.txt", "mine\n");
+    await rename(place.at("work"), place.at("moved"));
+    const gone = await approve(place, session, ["--once"], { cwd: place.path });
+    assert.equal(gone.code, 2, gone.stderr);
+    await rename(place.at("moved"), place.at("work"));
+    assert.equal((await approve(place, session, ["--once"])).code, 0);
+    const [, , edited, seen] = resultsIn(model.asked()[1]);
+    assert.match(seen ?? "", /^mine/);
+    assert.doesNotMatch(edited ?? "", /^edited/i);
+    assert.equal(await place.read("work/a.txt"), "mine\n");
+  },
+);
 
 test("a rule added meanwhile applies: a call that is denied now does not run", { skip }, async () => {
   await using place = await household();
@@ -201,22 +211,26 @@ test(
   },
 );
 
-test("interrupted before there is a box, no answer is given and the call still waits", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash(FAR), FINE]);
-  const session = sessionOf(await park(place, model));
-  // An engine that takes the connection and never answers.
-  await using engine = await silentServer(place.at("engine.sock"));
-  const cut = await approve(place, session, ["--once"], {
-    env: { DOCKER_HOST: `unix://${place.at("engine.sock")}` },
-    whenMade: [place.at("engine.sock"), (child) => void engine.asked.then(() => child.kill("SIGTERM"))],
-  });
-  assert.equal(cut.code, 143, cut.stderr);
-  assert.match(cut.stderr, /no answer was given/);
-  assert.equal((await approve(place, session, ["--once"])).code, 0);
-});
+slowTest(
+  "interrupted before there is a box, no answer is given and the call still waits",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash(FAR), FINE]);
+    const session = sessionOf(await park(place, model));
+    // An engine that takes the connection and never answers.
+    await using engine = await silentServer(place.at("engine.sock"));
+    const cut = await approve(place, session, ["--once"], {
+      env: { DOCKER_HOST: `unix://${place.at("engine.sock")}` },
+      whenMade: [place.at("engine.sock"), (child) => void engine.asked.then(() => child.kill("SIGTERM"))],
+    });
+    assert.equal(cut.code, 143, cut.stderr);
+    assert.match(cut.stderr, /no answer was given/);
+    assert.equal((await approve(place, session, ["--once"])).code, 0);
+  },
+);
 
-test("cancelling the rest of a turn takes it back like a whole turn", { skip }, async () => {
+slowTest("cancelling the rest of a turn takes it back like a whole turn", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
   const session = sessionOf(await park(place, model));

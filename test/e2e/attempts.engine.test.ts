@@ -1,3 +1,4 @@
+// also slow: a kill in the middle of applying
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -22,6 +23,7 @@ import {
   startModel,
 } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 type Step = string | (() => string | Promise<string>);
 /** The model says nothing more. */
@@ -340,7 +342,7 @@ for (const jobs of ["1", "3"])
     },
   );
 
-test(
+slowTest(
   "when applying is killed, the next command finishes it, and undo takes everything back",
   { skip: noOverlay },
   async () => {

@@ -1,3 +1,4 @@
+// also slow: whole batches for each cause
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -7,6 +8,7 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
 import { harness, startModel } from "./run-command.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 test(
   "the end of a row is reported with its cause, and permanent ones are not retried",
@@ -123,7 +125,7 @@ test("a row whose model is unavailable is retried until it is back, and not fore
   assert.match(ended.stderr, /row 1 is retried in 2 s \(model\)/);
 });
 
-test(
+slowTest(
   "a spent budget of the batch starts no further row, and --resume continues with them",
   { skip },
   async () => {
@@ -152,7 +154,7 @@ test(
 
 const noMount = process.getuid?.() === 0 ? false : "only root mounts a small disk";
 
-test(
+slowTest(
   "a full disk ends the batch with complete results, and with room it continues",
   { skip: skip || noMount },
   async () => {
@@ -184,7 +186,7 @@ test(
   },
 );
 
-test(
+slowTest(
   "rows that work in place see what earlier ones did, and several candidates make one change",
   { skip },
   async () => {

@@ -1,3 +1,4 @@
+// slow: it runs a batch under clocks that are wrong in each direction
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startKubernetesApi } from "../fakes/kubernetes-api.ts";

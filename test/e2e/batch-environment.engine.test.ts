@@ -1,3 +1,4 @@
+// slow: it builds an environment and pushes it
 import assert from "node:assert/strict";
 import test from "node:test";
 import { image, skip } from "../fixtures/engine.ts";

@@ -1,3 +1,4 @@
+// also slow: a second signal
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
@@ -8,6 +9,7 @@ import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
 import { type AskedChat, harness, type Ran, startModel } from "./run-command.ts";
+import { firstOf } from "../fixtures/slow-test.ts";
 
 /** Rows of which the one in `b` waits for its model until it is released. */
 async function threeRows(place: Scratch): Promise<string> {
@@ -112,10 +114,10 @@ test(
   },
 );
 
-for (const [signal, code] of [
+for (const [signal, code] of firstOf([
   ["SIGINT", 130],
   ["SIGTERM", 143],
-] as const)
+] as const))
   test(
     `${signal} ends running rows in order and the batch with ${code}, and a second batch on the folder is refused meanwhile`,
     { skip },

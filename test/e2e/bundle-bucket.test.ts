@@ -1,3 +1,4 @@
+// slow: it repeats for a bucket what bundle-read.test.ts shows for a file
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";

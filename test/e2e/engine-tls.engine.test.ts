@@ -1,3 +1,4 @@
+// also slow: a run and its session by a docker context
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -14,6 +15,7 @@ import { makeCertificates, noCertificates } from "../fixtures/https-stub.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { FINE } from "./parked.ts";
 import { bash, finishedOf, harness, startModel } from "./run-command.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const socket =
   skip === false && engine.endpoint.host.startsWith("unix://") ? engine.endpoint.host.slice(7) : undefined;
@@ -91,7 +93,7 @@ test(
   },
 );
 
-test(
+slowTest(
   "a session's changes on the engine of a docker context are found with the context's certificates",
   { skip: why },
   async () => {

@@ -1,4 +1,4 @@
-// slow: it builds environments and pushes them; batch-environment.engine.test.ts has one
+// slow: it builds environments and pushes them
 import assert from "node:assert/strict";
 import test from "node:test";
 import { engine } from "../fixtures/engine-api.ts";

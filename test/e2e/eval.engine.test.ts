@@ -1,3 +1,4 @@
+// also slow: every shipped task once, and evals one after the other
 import assert from "node:assert/strict";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -10,6 +11,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { harness } from "./run-command.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const SUITE = path.join(ROOT, "examples/evals/small");
 const FIRST_WORDS = path.join(ROOT, "examples/evals/first-words");
@@ -120,7 +122,7 @@ test("a killed eval continues with the tasks that have no result", { skip }, asy
   assert.deepEqual((await resultsOf(place)).map(({ task }) => task).toSorted(), FEW);
 });
 
-test("results of one eval are never shown as those of another", { skip }, async () => {
+slowTest("results of one eval are never shown as those of another", { skip }, async () => {
   await using place = await household();
   const one = ["eval", SUITE, "--only", "c-hex", "--json"];
   const solved = await harness(place, [...one, "--scripted", "solution"]);
@@ -171,31 +173,35 @@ test(
   },
 );
 
-test("each run may have several candidates, and a result counts those that started", { skip }, async () => {
-  await using place = await household();
-  for (const [check, solved, attempts] of [
-    ["true", true, 1],
-    ["false", false, 2],
-  ] as const) {
-    const out = ["--out", place.at("out")];
-    const words = [
-      "eval",
-      SUITE,
-      "--only",
-      "python-retry",
-      "--scripted",
-      "solution",
-      "--attempts",
-      "2",
-      ...out,
-    ];
-    const ran = await harness(place, [...words, "--", "--check", check]);
-    assert.equal(ran.code, 0, ran.stderr);
-    const [result] = await resultsOf(place);
-    assert.deepEqual([result?.solved, result?.attempts], [solved, attempts], result?.reason);
-    await rm(place.at("out"), { recursive: true });
-  }
-});
+slowTest(
+  "each run may have several candidates, and a result counts those that started",
+  { skip },
+  async () => {
+    await using place = await household();
+    for (const [check, solved, attempts] of [
+      ["true", true, 1],
+      ["false", false, 2],
+    ] as const) {
+      const out = ["--out", place.at("out")];
+      const words = [
+        "eval",
+        SUITE,
+        "--only",
+        "python-retry",
+        "--scripted",
+        "solution",
+        "--attempts",
+        "2",
+        ...out,
+      ];
+      const ran = await harness(place, [...words, "--", "--check", check]);
+      assert.equal(ran.code, 0, ran.stderr);
+      const [result] = await resultsOf(place);
+      assert.deepEqual([result?.solved, result?.attempts], [solved, attempts], result?.reason);
+      await rm(place.at("out"), { recursive: true });
+    }
+  },
+);
 
 interface Scripted {
   readonly call?: string;
@@ -230,7 +236,7 @@ async function doneBy(name: string, task: EvalTask, place: Scratch, at: string):
   }
 }
 
-test(
+slowTest(
   "in one shared box every shipped solution passes its check, and nothing else does",
   { skip },
   async () => {

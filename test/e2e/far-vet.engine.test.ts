@@ -1,3 +1,4 @@
+// slow: it does on a remote engine what vet, demo and env do here; far-session.engine.test.ts has a run
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";

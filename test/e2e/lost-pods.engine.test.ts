@@ -1,3 +1,4 @@
+// also slow: further moments at which a pod is lost
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,6 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 import { type StubPlace, stubPlace } from "../kubernetes/stub-pods.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const EVICTED = { reason: "Evicted", message: "The node was low on resource: memory." };
 /** Known by its number among all that runs in a pod. */
@@ -124,7 +126,7 @@ test(
   },
 );
 
-test("a check lost with its pod is run in the next one", { skip }, async () => {
+slowTest("a check lost with its pod is run in the next one", { skip }, async () => {
   await using stub = await stubPlace("none");
   const { run } = await typing(stub);
   const check = `grep -q two a.txt && { test -e go || ${LONG}; }`;
@@ -138,7 +140,7 @@ test("a check lost with its pod is run in the next one", { skip }, async () => {
   assert.deepEqual(last?.["verified"], { command: check, exit_code: 0, rounds: 0 });
 });
 
-test(
+slowTest(
   "a killed harness leaves the changes of its calls, and the session continues with them",
   { skip },
   async () => {

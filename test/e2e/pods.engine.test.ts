@@ -1,3 +1,4 @@
+// also slow: clusters that differ in one thing each
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,6 +12,7 @@ import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 import { type StubPlace, stubPlace } from "../kubernetes/stub-pods.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const SCRIPT = [
   { reply: [{ call: "read_file", args: { path: "a.txt" } }] },
@@ -87,7 +89,7 @@ test(
   },
 );
 
-test(
+slowTest(
   "the demo runs in a pod, and an archive is unpacked in one and tested in the next",
   { skip },
   async () => {
@@ -232,7 +234,7 @@ test("the next box removes what a killed one left, and nothing of others", { ski
   assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], ["theirs"]]);
 });
 
-test(
+slowTest(
   "the Sandbox of a killed harness is listed with its pod, and both are removed by hand or by the next box",
   { skip },
   async () => {
@@ -298,7 +300,7 @@ test(
   },
 );
 
-test("doctor reports whether boxes are Sandboxes, and why not", { skip }, async () => {
+slowTest("doctor reports whether boxes are Sandboxes, and why not", { skip }, async () => {
   await using stub = await stubPlace("none");
   const { type } = await typing(stub);
   const told = async (): Promise<string> => {
@@ -320,7 +322,7 @@ test("doctor reports whether boxes are Sandboxes, and why not", { skip }, async 
   assert.match(none.stderr, /boxes cannot be Sandboxes: rights missing in team: delete sandboxes/);
 });
 
-test(
+slowTest(
   "doctor reports a cluster that does not enforce policies, and one that is unreachable",
   { skip },
   async () => {

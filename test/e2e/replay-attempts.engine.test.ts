@@ -1,3 +1,4 @@
+// slow: it replays runs with candidates, one after the other
 import assert from "node:assert/strict";
 import test from "node:test";
 import { noOverlay } from "../docker/box/open-box.ts";

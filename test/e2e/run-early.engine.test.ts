@@ -1,3 +1,4 @@
+// also slow: a signal at each moment of a start
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
@@ -8,6 +9,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { finishedOf, harness, type Model, type Ran, type Said, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
+import { firstOf } from "../fixtures/slow-test.ts";
 
 const DONE: Said = { text: "done" };
 const bash = (command: string, more = {}): Said => ({ calls: [["bash", { command, ...more }]] });
@@ -27,7 +29,7 @@ async function signalled(place: Scratch, signal: NodeJS.Signals, ms: number): Pr
 const goingOn = (place: Scratch, model: Model): Promise<Ran> =>
   harness(place, ["run", "--json", "--continue", ...model.flags, "make a file"]);
 
-for (const ms of [0, 60, 150, 400])
+for (const ms of firstOf([60, 0, 150, 400]))
   test(
     `Ctrl-C ${ms} ms into the start of the box leaves no box, and a resumable session`,
     { skip },
@@ -43,7 +45,7 @@ for (const ms of [0, 60, 150, 400])
     },
   );
 
-for (const ms of [0, 100, 300])
+for (const ms of firstOf([100, 0, 300]))
   test(`a kill ${ms} ms into the start of the box does not prevent continuing`, { skip }, async () => {
     await using place = await household();
     const ran = await signalled(place, "SIGKILL", ms);

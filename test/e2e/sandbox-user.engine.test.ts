@@ -1,3 +1,4 @@
+// also slow: every mode and isolation, and images made for the test
 import assert from "node:assert/strict";
 import { chown, mkdir, readdir } from "node:fs/promises";
 import test, { describe } from "node:test";
@@ -7,6 +8,7 @@ import { skip } from "../fixtures/engine.ts";
 import { imageAfter, ownImage } from "../fixtures/own-image.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household, sandboxExec } from "./box-command.ts";
+import { firstOf, slowTest } from "../fixtures/slow-test.ts";
 
 /** The user of a box has a name, a home and a shell for the programs that ask. */
 
@@ -37,13 +39,13 @@ const asked = async (
 };
 
 describe("in any mode and isolation", { concurrency: 2 }, () => {
-  for (const flags of [
+  for (const flags of firstOf([
     [],
     ["--mode", "read-only"],
     ["--mode", "danger-full-access"],
     ["--isolation", "overlay"],
     ["--isolation", "copy"],
-  ])
+  ]))
     test(
       `a box has its user: ${flags.join(" ")}`,
       { skip: skip || (flags.includes("overlay") && noOverlay) },
@@ -123,7 +125,7 @@ describe("in any mode and isolation", { concurrency: 2 }, () => {
 });
 
 /** The lists of an image may be links, as where a store keeps all files. */
-test("an image whose user lists are links or missing has its user too", { skip }, async () => {
+slowTest("an image whose user lists are links or missing has its user too", { skip }, async () => {
   await using place = await household();
   await using linked = await imageAfter(
     "mkdir /store && mv /etc/passwd /etc/group /store/ && ln -s ../store/passwd /etc/passwd && ln -s /store/group /etc/group",

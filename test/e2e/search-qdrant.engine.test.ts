@@ -1,3 +1,4 @@
+// also slow: Qdrants with keys and collections of their own
 import assert from "node:assert/strict";
 import { appendFile } from "node:fs/promises";
 import test from "node:test";
@@ -7,6 +8,7 @@ import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { indexed, paths, search } from "./index-of.ts";
 import { harness, type RunStart } from "./run-command.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const FILES = {
   "src/door.ts": "export function openPortcullis(): void {}\n",
@@ -92,30 +94,34 @@ test(
   },
 );
 
-test("with a read-only key a search answers, and reports what it could not update", { skip }, async () => {
-  await using place = await household(FILES);
-  await using server = await startQdrant({ apiKey: "a-key-to-write", readOnlyKey: "a-key-to-read" });
-  await indexed(place, ["--store", "qdrant"], envOf(server, "a-key-to-write"));
-  const reader = envOf(server, "a-key-to-read");
-  const fresh = await search(place, "portcullis", reader);
-  assert.deepEqual([paths(fresh).toSorted(), fresh.store, fresh.stale], [BOTH, "qdrant", false]);
-  await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
-  const stale = await search(place, "portcullis", reader);
-  assert.deepEqual([paths(stale).toSorted(), stale.store, stale.stale], [BOTH, "qdrant", true]);
-  assert.match(stale.stderr, /may be older.*does not allow .*Global manage access is required/);
-  for (const [key, why] of [
-    [undefined, /requires a key, and QDRANT_API_KEY is not set/],
-    ["wrong-key", /rejects the key/],
-  ] as const) {
-    const said = await failure(place, ["search", "--store", "qdrant", "portcullis"], envOf(server, key));
-    assert.match(said, why);
-    assert.ok(!/a-key-to|wrong-key/.test(said), said);
-  }
-  const told = await harness(place, ["doctor", "--json"], envOf(server, "a-key-to-write"));
-  assert.match(told.stdout, /Qdrant 1\.19\.0 at http/);
-});
+slowTest(
+  "with a read-only key a search answers, and reports what it could not update",
+  { skip },
+  async () => {
+    await using place = await household(FILES);
+    await using server = await startQdrant({ apiKey: "a-key-to-write", readOnlyKey: "a-key-to-read" });
+    await indexed(place, ["--store", "qdrant"], envOf(server, "a-key-to-write"));
+    const reader = envOf(server, "a-key-to-read");
+    const fresh = await search(place, "portcullis", reader);
+    assert.deepEqual([paths(fresh).toSorted(), fresh.store, fresh.stale], [BOTH, "qdrant", false]);
+    await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
+    const stale = await search(place, "portcullis", reader);
+    assert.deepEqual([paths(stale).toSorted(), stale.store, stale.stale], [BOTH, "qdrant", true]);
+    assert.match(stale.stderr, /may be older.*does not allow .*Global manage access is required/);
+    for (const [key, why] of [
+      [undefined, /requires a key, and QDRANT_API_KEY is not set/],
+      ["wrong-key", /rejects the key/],
+    ] as const) {
+      const said = await failure(place, ["search", "--store", "qdrant", "portcullis"], envOf(server, key));
+      assert.match(said, why);
+      assert.ok(!/a-key-to|wrong-key/.test(said), said);
+    }
+    const told = await harness(place, ["doctor", "--json"], envOf(server, "a-key-to-write"));
+    assert.match(told.stdout, /Qdrant 1\.19\.0 at http/);
+  },
+);
 
-test("an index with its first model leaves others' collections of words alone", { skip }, async () => {
+slowTest("an index with its first model leaves others' collections of words alone", { skip }, async () => {
   await using place = await household(FILES);
   await using server = await startQdrant();
   await using ollama = await startEmbeddingOllama();

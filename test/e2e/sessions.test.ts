@@ -1,3 +1,4 @@
+// also slow: a kill at each step of rm
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import test, { after, describe } from "node:test";
@@ -7,6 +8,7 @@ import { ABOUT, message, RECORDS } from "../contract/store-words.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { killingItself } from "../kills/killed.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const cache = await scratch();
 after(() => cache[Symbol.asyncDispose]());
@@ -120,7 +122,7 @@ describe("sessions", { concurrency: 2 }, () => {
       assert.equal((await harness(words)).code, 2, words.join(" "));
   });
 
-  test("a killed rm can be repeated until nothing is left of the session", async () => {
+  slowTest("a killed rm can be repeated until nothing is left of the session", async () => {
     await using one = await filled();
     const { place, here, harness } = one;
     let listed = 0;

@@ -1,3 +1,4 @@
+// also slow: a kill at each step
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
@@ -8,6 +9,7 @@ import { household } from "./box-command.ts";
 import { eventsOf, harness, startModel } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
 import { toldTrust, trustAll, trustNothing } from "./trusted.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const SETTINGS = ".harness/config.json";
 
@@ -348,7 +350,7 @@ test("doctor reports what is ignored", async () => {
   ]);
 });
 
-test("killed at any step it leaves the old record or the new one, and the next call works", async () => {
+slowTest("killed at any step it leaves the old record or the new one, and the next call works", async () => {
   await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
   const { hash } = await shown(place);
   for (let at = 1, ended = false; !ended; at += 1) {

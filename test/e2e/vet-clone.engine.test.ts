@@ -1,3 +1,4 @@
+// slow: it clones from many kinds of addresses; vet.engine.test.ts has one
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// also slow: two whole visits to compare
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -9,6 +10,7 @@ import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { harness, type Ran } from "./run-command.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 const run = promisify(execFile);
 
@@ -225,44 +227,48 @@ test("without an engine it ends with 6, without a repository with 2", { skip }, 
   assert.equal(missing.code, 2);
 });
 
-test("two versions or two stored answers can be compared, and new findings decide", { skip }, async () => {
-  const first = { "go.sum": "example.org/a v1.0.0 h1:a=\n", "a.js": "fetch('https://a.example.org')\n" };
-  const second = { "go.sum": "example.org/a v1.0.0 h1:b=\n", "a.js": "fetch('https://b.example.org')\n" };
-  await using place = await placeWith({ old: BENIGN, bad: HOSTILE, first, second });
-  const kept = await Promise.all(["old", "bad"].map((name) => vet(place, "--json", name)));
-  for (const [at, name] of ["old", "bad"].entries())
-    await place.write(`work/${name}.json`, kept[at]?.stdout ?? "");
-  const compared = async (...words: readonly string[]): Promise<readonly unknown[]> => {
-    const ran = await vet(place, "--compare", "--json", ...words);
-    const told = JSON.parse(ran.stdout) as VetComparison;
-    return [
-      ran.code,
-      told.verdict,
-      told.findings.some(({ rule }) => rule === "run.hooks"),
-      told.gone.length > 0,
-    ];
-  };
-  assert.deepEqual(await compared("old.json", "bad.json"), [40, "hostile", true, false]);
-  assert.deepEqual(await compared("bad.json", "bad"), [0, "quiet", false, false]);
-  const text = await vet(place, "--compare", "bad.json", "old.json");
-  assert.match(text.stdout, /^QUIET {2}what is new/);
-  assert.match(text.stdout, /no longer has the install command npm run postinstall/);
-  // Of two trees all that is known of them is compared, of a saved answer what it holds.
-  const trees = await vet(place, "--compare", "--json", "first", "second");
-  assert.match(trees.stdout, /change\.integrity.*change\.host/s, trees.stderr);
-  assert.deepEqual([trees.code, /saved report/.test(trees.stdout)], [40, false]);
-  assert.match(text.stdout, /only the findings and commands of a saved report are compared/);
-  await place.write("work/other.json", "{}");
-  const wrong = await vet(place, "--compare", "other.json", "old.json");
-  assert.match(wrong.stderr, /neither a report of harness vet --json/);
-  for (const words of [
-    ["--compare", "old"],
-    ["old", "bad"],
-    ["--compare", "old", "bad", "--", "ls"],
-    ["old", "--"],
-  ])
-    assert.equal((await vet(place, ...words)).code, 2, words.join(" "));
-});
+slowTest(
+  "two versions or two stored answers can be compared, and new findings decide",
+  { skip },
+  async () => {
+    const first = { "go.sum": "example.org/a v1.0.0 h1:a=\n", "a.js": "fetch('https://a.example.org')\n" };
+    const second = { "go.sum": "example.org/a v1.0.0 h1:b=\n", "a.js": "fetch('https://b.example.org')\n" };
+    await using place = await placeWith({ old: BENIGN, bad: HOSTILE, first, second });
+    const kept = await Promise.all(["old", "bad"].map((name) => vet(place, "--json", name)));
+    for (const [at, name] of ["old", "bad"].entries())
+      await place.write(`work/${name}.json`, kept[at]?.stdout ?? "");
+    const compared = async (...words: readonly string[]): Promise<readonly unknown[]> => {
+      const ran = await vet(place, "--compare", "--json", ...words);
+      const told = JSON.parse(ran.stdout) as VetComparison;
+      return [
+        ran.code,
+        told.verdict,
+        told.findings.some(({ rule }) => rule === "run.hooks"),
+        told.gone.length > 0,
+      ];
+    };
+    assert.deepEqual(await compared("old.json", "bad.json"), [40, "hostile", true, false]);
+    assert.deepEqual(await compared("bad.json", "bad"), [0, "quiet", false, false]);
+    const text = await vet(place, "--compare", "bad.json", "old.json");
+    assert.match(text.stdout, /^QUIET {2}what is new/);
+    assert.match(text.stdout, /no longer has the install command npm run postinstall/);
+    // Of two trees all that is known of them is compared, of a saved answer what it holds.
+    const trees = await vet(place, "--compare", "--json", "first", "second");
+    assert.match(trees.stdout, /change\.integrity.*change\.host/s, trees.stderr);
+    assert.deepEqual([trees.code, /saved report/.test(trees.stdout)], [40, false]);
+    assert.match(text.stdout, /only the findings and commands of a saved report are compared/);
+    await place.write("work/other.json", "{}");
+    const wrong = await vet(place, "--compare", "other.json", "old.json");
+    assert.match(wrong.stderr, /neither a report of harness vet --json/);
+    for (const words of [
+      ["--compare", "old"],
+      ["old", "bad"],
+      ["--compare", "old", "bad", "--", "ls"],
+      ["old", "--"],
+    ])
+      assert.equal((await vet(place, ...words)).code, 2, words.join(" "));
+  },
+);
 
 test("for a commit range new findings are reported, and only what it touches runs", { skip }, async () => {
   await using place = await placeWith({

@@ -1,3 +1,4 @@
+// slow: it loses the API server at many moments
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";

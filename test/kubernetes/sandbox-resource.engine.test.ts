@@ -1,3 +1,4 @@
+// slow: it repeats boxes of pods as Sandboxes
 import assert from "node:assert/strict";
 import test from "node:test";
 import { changesOfReturned } from "../../src/boxes/workspace/session-layer.ts";

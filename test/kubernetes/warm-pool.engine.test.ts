@@ -1,3 +1,4 @@
+// slow: it fills and empties pools of pods; pods.engine.test.ts has a run
 import assert from "node:assert/strict";
 import test from "node:test";
 import { clusterHealth } from "../../src/kubernetes/cluster-health.ts";

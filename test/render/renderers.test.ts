@@ -1,3 +1,4 @@
+// also slow: a reader that stalls on every renderer
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import test from "node:test";
@@ -14,6 +15,7 @@ import { isPlainWanted, Output } from "../../src/render/tty/output.ts";
 import { fakeClock } from "../fakes/terminal.ts";
 import { activeBesideEmoji, filled, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
+import { slowTest } from "../fixtures/slow-test.ts";
 
 interface Screen {
   readonly renderer: Renderer;
@@ -202,7 +204,7 @@ test("10,000 events a second cause a bounded number of writes, and all of them a
   }
 });
 
-test("a stalled reader blocks nothing, and the backlog is bounded", () => {
+slowTest("a stalled reader blocks nothing, and the backlog is bounded", () => {
   for (const name of RENDERERS) {
     const { renderer, waiting, writes, written, pass, read } = screenOf(name, { columns: 100, stuck: true });
     for (let second = 0; second < 9; second += 1)

@@ -1,3 +1,4 @@
+// slow: it kills an update before each of its changes
 import assert from "node:assert/strict";
 import test from "node:test";
 import { gnu as skip } from "../fixtures/index.ts";

@@ -1,3 +1,4 @@
+// slow: it compares whole indexes after random changes; narrow.test.ts has each kind once
 import assert from "node:assert/strict";
 import { chmod, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import test from "node:test";

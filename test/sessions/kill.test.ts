@@ -1,3 +1,4 @@
+// also slow: all its kills
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,15 +8,15 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
-import { many } from "../fixtures/property.ts";
+import { part } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { killed } from "../kills/killed.ts";
 import { assertPrefix, countOf } from "../kills/session-lives.ts";
 
 const WRITER = path.join(import.meta.dirname, "../fixtures/store-writer.ts");
 
-const KILLS = many(16);
-const KILLS_WHILE_MAKING = many(6);
+const KILLS = part(16);
+const KILLS_WHILE_MAKING = part(6);
 
 interface Killed {
   /** The last record that it reported as kept; -1 for none. */

@@ -1,3 +1,4 @@
+// also slow: all its kills
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync } from "node:fs";
 import test from "node:test";
@@ -8,13 +9,13 @@ import { move, noteBase, prepareApply } from "../../src/sessions/apply-layer.ts"
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { layerOf } from "../fixtures/layer-of.ts";
-import { many } from "../fixtures/property.ts";
+import { part } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
 import { edit, fill } from "../kills/checkpoint-lives.ts";
 import { killed } from "../kills/killed.ts";
 
-const KILLS = many(10);
+const KILLS = part(10);
 
 const FILES = 60;
 

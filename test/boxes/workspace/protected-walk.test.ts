@@ -1,3 +1,4 @@
+// also slow: very large trees
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync } from "node:fs";
@@ -13,6 +14,7 @@ import { deep } from "../../fixtures/deep.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { mkfifo } from "./repository.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 /** Deep trees are too much for some ways to remove them. */
 const cleared = (root: string): unknown => execFileSync("rm", ["-rf", root]);
@@ -27,7 +29,7 @@ test("reaching a limit of entries or time is reported as unseen", async () => {
   assert.deepEqual([whole.found.length, whole.unseen], [2, []]);
 });
 
-test("a tree with very many files is searched completely, and the search can be cancelled", async () => {
+slowTest("a tree with very many files is searched completely, and the search can be cancelled", async () => {
   // In memory, where there is such a place: so many files take minutes on a slow disk.
   const root = mkdtempSync(path.join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "harness-test-"));
   try {
@@ -45,19 +47,22 @@ test("a tree with very many files is searched completely, and the search can be 
   }
 });
 
-test("a tree deeper than the longest path is searched, and a protected path that cannot be mounted there is refused", async () => {
-  await using home = await scratch({ "w/a/x": "" });
-  deep(home.at("w/a"), 700, "plain");
-  assert.deepEqual((await findProtected(home.at("w"))).readOnly, []);
-  deep(home.at("w/a"), 700, ".envrc");
-  const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
-  assert.equal(exit, 6);
-  assert.match(message, /its path is too long/);
-  const { planted, unseen } = await findAllPlanted(home.at("w"), NOTHING);
-  assert.deepEqual([planted.length, unseen], [1, []]);
-  assert.ok(planted[0]?.endsWith("/dddddddd/.envrc"));
-  cleared(home.at("w"));
-});
+slowTest(
+  "a tree deeper than the longest path is searched, and a protected path that cannot be mounted there is refused",
+  async () => {
+    await using home = await scratch({ "w/a/x": "" });
+    deep(home.at("w/a"), 700, "plain");
+    assert.deepEqual((await findProtected(home.at("w"))).readOnly, []);
+    deep(home.at("w/a"), 700, ".envrc");
+    const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
+    assert.equal(exit, 6);
+    assert.match(message, /its path is too long/);
+    const { planted, unseen } = await findAllPlanted(home.at("w"), NOTHING);
+    assert.deepEqual([planted.length, unseen], [1, []]);
+    assert.ok(planted[0]?.endsWith("/dddddddd/.envrc"));
+    cleared(home.at("w"));
+  },
+);
 
 test("folders deeper than the search limit are refused as unseen", async () => {
   await using home = await scratch({ "w/a/x": "" });

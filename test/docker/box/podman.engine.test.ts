@@ -1,3 +1,4 @@
+// slow: it starts a second engine; npm run test:podman has the rest
 /** What a box promises, on Podman. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// slow: it grants networks on a remote engine; granted-network.engine.test.ts has them here
 /** Boxes of an engine that is reached over a network: no socket of this machine is in them. */
 import assert from "node:assert/strict";
 import path from "node:path";

@@ -1,3 +1,4 @@
+// also slow: a thousand tunnels; the bridge's own test has them, too
 import assert from "node:assert/strict";
 import test from "node:test";
 import { once } from "node:events";
@@ -13,6 +14,7 @@ import {
 import { clientHello, connected, egress, exchange, granted, stub } from "../../fixtures/egress.ts";
 import { fc } from "../../fixtures/property.ts";
 import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 const HELLO = await clientHello({ servername: "Example.ORG" });
 const MESSAGE = HELLO.subarray(5);
@@ -363,7 +365,7 @@ test("a side that does not read slows down the other", async () => {
   client.destroy();
 });
 
-test("a thousand tunnels can be open at a time, and no more than the limit", async () => {
+slowTest("a thousand tunnels can be open at a time, and no more than the limit", async () => {
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: GRANTS, limits: { connections: 1000 } });
   const tunnels: Socket[] = [];

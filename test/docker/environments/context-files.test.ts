@@ -1,3 +1,4 @@
+// also slow: patterns made to take for ever
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
@@ -12,6 +13,7 @@ import {
 } from "../../../src/docker/environments/context-files.ts";
 import { readDockerfile } from "../../../src/docker/environments/dockerfile.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 const sha = (text: string): string => createHash("sha256").update(text).digest("hex");
 
@@ -223,7 +225,7 @@ test("the last matching line of a .dockerignore decides, and a folder includes e
   assert.equal(ignoredBy("node_modules")("packages/node_modules/a", new MatchSteps()), false);
 });
 
-test("patterns built to take forever are stopped", () => {
+slowTest("patterns built to take forever are stopped", () => {
   const hostile = `${"**a".repeat(150)}b\n`.repeat(400);
   const ignored = ignoredBy(hostile);
   assert.throws(() => {

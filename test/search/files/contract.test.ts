@@ -1,3 +1,4 @@
+// also slow: texts that cost every parser most
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
@@ -6,6 +7,7 @@ import { MAX_COUNT } from "../../../src/search/files/marks.ts";
 import { HUGE } from "../../../src/search/search-store.ts";
 import { assertCostly, fc } from "../../fixtures/property.ts";
 import { SOURCES } from "./sources.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 const PATHS = [...Object.keys(SOURCES), "notes.md", "a.yaml", "a.txt", "LICENSE"];
 
@@ -63,7 +65,7 @@ test("code of every language, cut up and joined incorrectly", () => {
   return property(fc.array(part, { maxLength: 30 }).map((parts) => Buffer.from(parts.join(""))));
 });
 
-test("deep nesting, long lines, and empty text", async () => {
+slowTest("deep nesting, long lines, and empty text", async () => {
   using cutter = new Cutter();
   const texts = [
     "(".repeat(100_000),
@@ -95,7 +97,7 @@ test("a line too long for a title is not one, whatever it contains", async () =>
   }
 });
 
-test("a text that breaks the parser does not affect the next file", async () => {
+slowTest("a text that breaks the parser does not affect the next file", async () => {
   using cutter = new Cutter();
   const path = "store.py";
   const whole = await cutter.cut(path, Buffer.from(SOURCES[path] ?? ""));

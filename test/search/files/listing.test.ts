@@ -1,3 +1,4 @@
+// also slow: rules as many as a tree can have
 import assert from "node:assert/strict";
 import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { spawnSync } from "node:child_process";
@@ -9,6 +10,7 @@ import { fakeBox } from "../../fakes/box.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import { gnu, never, RULES } from "../../fixtures/index.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 const FILES = {
   "a.ts": "a",
@@ -144,7 +146,7 @@ async function lies(archive: Buffer): Promise<unknown> {
 const MANY_64K = "xx*yy\n".repeat(11_000);
 const RULES_64K = `xx*${"y".repeat(62)}\n`.repeat(1000);
 
-test("long nested rules are applied, and too many of them are refused", { skip: gnu }, async () => {
+slowTest("long nested rules are applied, and too many of them are refused", { skip: gnu }, async () => {
   await using place = await work({ "a.ts": "a" });
   const files = Array.from({ length: 60 }, (_, at) => "n/".repeat(at + 1));
   await mkdir(place.at("work", files.at(-1) ?? ""), { recursive: true });

@@ -15,7 +15,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 import { file, IDENTITY, NEVER } from "./words.ts";
 
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures");
-const KILLS = 16;
+const KILLS = part(16);
 
 /** Checks that every file is complete and has the version in its hash. @returns the oldest version */
 async function oldestOf(store: SearchStore, upTo: number): Promise<number> {

@@ -1,3 +1,4 @@
+// also slow: an exhaustive search beside
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -12,6 +13,7 @@ import { openEmbeddedStore } from "../../../src/search/stores/open-store.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { chunk, file, NEVER } from "./words.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 interface Bed extends Disposable {
   readonly database: SqliteConnection;
@@ -215,7 +217,7 @@ test("after any puts and removals the nearest vectors are those of an exhaustive
   );
 });
 
-test("of many thousand realistic vectors, 98 of a hundred of the ten nearest are found", () => {
+slowTest("of many thousand realistic vectors, 98 of a hundred of the ten nearest are found", () => {
   using place = bed();
   const dimension = 256;
   const table = place.table(dimension);

@@ -21,6 +21,7 @@ import {
 } from "../../../src/sessions/checkpoints/file-tree.ts";
 import { fc, part } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 const MANY = path.join(import.meta.dirname, "../../fixtures/checkpoint-many.ts");
 const MIB = 2 ** 20;
@@ -210,7 +211,7 @@ const COUNT = 30_000;
 const MAX_OVER = 90 * MIB;
 const skip = existsSync("/proc/self/status") ? false : "no /proc here tells a process's memory";
 
-test(`${COUNT} new files at long paths stay within a memory limit`, { skip }, async (t) => {
+slowTest(`${COUNT} new files at long paths stay within a memory limit`, { skip }, async (t) => {
   await using place = await scratch();
   const peakOf = async (
     ...words: readonly string[]

@@ -1,3 +1,4 @@
+// also slow: all its kills
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,15 +12,15 @@ import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { openStore } from "../../../src/sessions/session-store.ts";
 import { ABOUT } from "../../contract/store-words.ts";
-import { many } from "../../fixtures/property.ts";
+import { part } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 import { present, textsIn } from "../../kills/checkpoint-lives.ts";
 import { killed } from "../../kills/killed.ts";
 
 const WRITER = path.join(import.meta.dirname, "../../fixtures/checkpoint-writer.ts");
-const KILLS = many(10);
-const KILLS_OF_UNDO = many(8);
+const KILLS = part(10);
+const KILLS_OF_UNDO = part(8);
 
 /** Kills the writer this long after its first output; returns all its complete lines. */
 async function killedAfter(ms: number, words: readonly string[]): Promise<readonly string[]> {

@@ -1,6 +1,8 @@
+// also slow: a hundred thousand entries
 import assert from "node:assert/strict";
 import test from "node:test";
 import { lookedAt, type Planted, rulesOf } from "../../fixtures/looked-at-tree.ts";
+import { slowTest } from "../../fixtures/slow-test.ts";
 
 const link = (target: string): Planted => ({ kind: "link", target });
 
@@ -63,14 +65,17 @@ for (const [rule, { is, not }] of Object.entries(CASES))
     for (const tree of not) assert.deepEqual(await rulesOf(tree), [], JSON.stringify(tree).slice(0, 200));
   });
 
-test("a hundred thousand entries, and links that all lead to each other, give a bounded number of findings", async () => {
-  const farm = Object.fromEntries(
-    Array.from({ length: 100_000 }, (_, at) => [`farm/${at}`, link(`${(at * 7919) % 100_000}`)]),
-  );
-  const { findings } = await lookedAt(farm);
-  assert.ok(findings.length < 100, String(findings.length));
-  assert.ok(findings.some(({ rule }) => rule === "files.wide"));
-});
+slowTest(
+  "a hundred thousand entries, and links that all lead to each other, give a bounded number of findings",
+  async () => {
+    const farm = Object.fromEntries(
+      Array.from({ length: 100_000 }, (_, at) => [`farm/${at}`, link(`${(at * 7919) % 100_000}`)]),
+    );
+    const { findings } = await lookedAt(farm);
+    assert.ok(findings.length < 100, String(findings.length));
+    assert.ok(findings.some(({ rule }) => rule === "files.wide"));
+  },
+);
 
 /** Rule → names that break it, and names that break none. */
 const NAMES: Readonly<Record<string, { readonly is: readonly string[]; readonly not: readonly string[] }>> = {
