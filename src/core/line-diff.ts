@@ -98,11 +98,12 @@ export const hunksOf = (
     const lines: string[] = [];
     let at = start;
     for (const { from, to, newFrom, newTo } of group) {
-      lines.push(...marked(" ", before.slice(at, from)), ...marked("-", before.slice(from, to)));
-      lines.push(...marked("+", after.slice(newFrom, newTo)));
+      mark(lines, " ", before.slice(at, from));
+      mark(lines, "-", before.slice(from, to));
+      mark(lines, "+", after.slice(newFrom, newTo));
       at = to;
     }
-    lines.push(...marked(" ", before.slice(at, end)));
+    mark(lines, " ", before.slice(at, end));
     const newStart = first.newFrom - (first.from - start);
     return { from: range(start, end), to: range(newStart, last.newTo + (end - last.to)), lines };
   });
@@ -113,12 +114,12 @@ const range = (start: number, end: number): readonly [number, number] => [
   end - start,
 ];
 
-const marked = (mark: string, lines: readonly string[]): readonly string[] =>
-  lines.flatMap((line) =>
-    line.endsWith("\n")
-      ? [`${mark}${line.slice(0, -1)}`]
-      : [`${mark}${line}`, "\\ No newline at end of file"],
-  );
+/** Adds them one by one: a call takes only so many arguments. */
+function mark(marked: string[], sign: string, lines: readonly string[]): void {
+  for (const line of lines)
+    if (line.endsWith("\n")) marked.push(`${sign}${line.slice(0, -1)}`);
+    else marked.push(`${sign}${line}`, "\\ No newline at end of file");
+}
 
 /** How many lines the changes add and remove. */
 export const lineCounts = (
@@ -174,6 +175,8 @@ export interface FileDiff {
   readonly after: FileSide | null;
   /** null: the contents differ, and cannot be shown in lines. */
   readonly lines: LineDiff | null;
+  /** There are no lines because the whole diff would be too long. */
+  readonly cut?: true;
 }
 
 export interface FileSide {

@@ -244,8 +244,9 @@ function syncFolderSync(folder: string): void {
 }
 
 /** Writes all bytes: the kernel may accept fewer at a time. */
-export function writeWhole(descriptor: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+export function writeWhole(descriptor: number, bytes: Uint8Array, position?: number): void {
+  for (let at = 0; at < bytes.length;)
+    at += writeSync(descriptor, bytes, at, bytes.length - at, position === undefined ? null : position + at);
 }
 
 /** The text at the head of a regular file; empty when it does not exist or cannot be read. */

@@ -96,6 +96,7 @@ function bodyOf(file: FileDiff): readonly string[] {
   const { before, after, change, lines } = file;
   const comments = commentsOn(before, after, change);
   if (lines !== null) return [...comments, ...hunksOf(file, visible)];
+  if (file.cut === true) return [...comments, "# not shown: the whole diff would be too long"];
   const [a, b] = sidesOf(file);
   return [...comments, `Binary files ${a} and ${b} differ`];
 }
@@ -181,7 +182,7 @@ function markOf({ change }: FileDiff, stream: Output): string {
   return styleText(colour, mark, { stream });
 }
 
-function countsOf({ lines, before, after, change }: FileDiff, stream: Output): string {
+function countsOf({ lines, before, after, change, cut }: FileDiff, stream: Output): string {
   const newMode = change === "modified" && before?.mode !== after?.mode;
   const mode = newMode ? [`${modeOf(before)} -> ${modeOf(after)}`] : [];
   const what = [after?.kind ?? before?.kind ?? "file"].filter((kind) => kind !== "file");
@@ -192,7 +193,8 @@ function countsOf({ lines, before, after, change }: FileDiff, stream: Output): s
     ];
     return [...counts, ...what, ...mode].join(" ");
   }
-  return [...(lines === null ? ["binary"] : []), ...what, ...mode].join(" ");
+  const why = cut === true ? "not compared: the whole diff would be too long" : "binary";
+  return [...(lines === null ? [why] : []), ...what, ...mode].join(" ");
 }
 
 const ODD = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800"\\]/u;

@@ -19,6 +19,8 @@ interface Layers {
   readonly shows: (path: string) => Promise<boolean | undefined>;
   /** The most changes to list; 500,000 when left out. */
   readonly most?: number;
+  /** The most bytes of holes to compare; MAX_HOLES when left out. */
+  readonly holes?: number;
 }
 
 /**
@@ -27,8 +29,8 @@ interface Layers {
  * would hide. Ordered by path.
  */
 export async function changesOfUpper(layers: Layers): Promise<Changed> {
-  const { lower, upper, shows, most = 500_000 } = layers;
-  const look: ComparisonState = { changes: [], incomplete: false, shows, most };
+  const { lower, upper, shows, most = 500_000, holes = MAX_HOLES } = layers;
+  const look: ComparisonState = { changes: [], incomplete: false, shows, most, holes };
   await orIncomplete(look, undefined, async () => {
     using under = holdFolderSync(lower);
     using above = holdFolderSync(upper);
@@ -41,7 +43,12 @@ interface ComparisonState extends Pick<Layers, "shows"> {
   readonly changes: FoundChange[];
   incomplete: boolean;
   readonly most: number;
+  /** How many bytes of holes may still be compared. */
+  holes: number;
 }
+
+/** A file that takes no space can be as long as the file system allows: comparing it could take days. */
+const MAX_HOLES = 8 * 2 ** 30;
 
 interface FolderPair {
   readonly path: Buffer;
@@ -117,7 +124,7 @@ async function compare(look: ComparisonState, pair: FolderPair, entry: Entry): P
   });
 }
 
-/** For two entries of the same kind and mode; an entry that cannot be read here counts as changed. */
+/** For two entries of the same kind and mode; an entry that cannot be read or compared here counts as changed. */
 async function isSameEntry(
   look: ComparisonState,
   { lower, upper }: FolderPair,
@@ -125,11 +132,17 @@ async function isSameEntry(
 ): Promise<boolean> {
   if (lower === undefined) return false;
   const [one, other] = [lower.at(name), upper.at(name)];
-  if (mine.isFile()) return orIncomplete(look, false, () => sameContent(one, other));
+  if (mine.isFile()) {
+    const holes = mine.size - mine.blocks * BLOCK;
+    if (holes > look.holes) return false;
+    look.holes -= Math.max(holes, 0);
+    return orIncomplete(look, false, () => sameContent(one, other));
+  }
   if (!mine.isSymbolicLink()) return true;
   return orIncomplete(look, false, async () => readlinkSync(one, RAW).equals(readlinkSync(other, RAW)));
 }
 
+const BLOCK = 512;
 const RAW = { encoding: "buffer" } as const;
 
 /** Commands may still be running: an entry that vanishes or is locked makes the answer incomplete, never wrong. */

@@ -12,7 +12,7 @@ import {
   splitLines,
 } from "../../core/line-diff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
-import { type Entry, type FileEntry, sameContent, sameEntry, textOf } from "./entry.ts";
+import { type Entry, type FileEntry, MAX_TEXT, sameContent, sameEntry, textOf } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 import { type EntryChange, type TreeFiles, TreeWalk } from "./file-tree.ts";
 
@@ -52,10 +52,11 @@ export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly
       gone.set(key, [...(gone.get(key) ?? []), change]);
     }
   const renamed = new Set<EntryChange>();
+  const lines = linesOfAll(changes, packs);
   const files = byPath(changes).map((change): FileDiff => {
     const { from, to } = change;
     const source = from === undefined && to?.kind === "file" ? gone.get(keyOf(to))?.shift() : undefined;
-    if (source === undefined) return fileOf(change, packs);
+    if (source === undefined) return fileOf(change, lines.get(change));
     renamed.add(source);
     const sides = { before: sideOf(source.from), after: sideOf(to) };
     return { path: change.path, change: "renamed", was: source.path, ...sides, lines: SAME };
@@ -71,11 +72,59 @@ const byPath = (changes: readonly EntryChange[]): readonly EntryChange[] =>
 
 const keyOf = ({ pieces }: FileEntry): string => pieces.join(" ");
 
-function fileOf({ path, from, to }: EntryChange, packs: Packs): FileDiff {
+/** `lines` is left out if the diff has no room for them. */
+function fileOf({ path, from, to }: EntryChange, lines: FileDiff["lines"] | undefined): FileDiff {
   const change = from === undefined ? "added" : to === undefined ? "deleted" : "modified";
   const sides = { before: sideOf(from), after: sideOf(to) };
-  return { path, change, was: null, ...sides, lines: linesOf(from, to, packs) };
+  const file = { path, change, was: null, ...sides, lines: lines ?? null } as const;
+  return lines === undefined ? { ...file, cut: true } : file;
 }
+
+/** The most bytes that the lines of one diff take up: a command makes any number of names for one file. */
+const MAX_DIFF_BYTES = 2 ** 28;
+/** What a line takes up besides its text. */
+const LINE_BYTES = 40;
+
+/** Equal changes are compared once. If not all lines fit, those of the largest files are left out. */
+function linesOfAll(
+  changes: readonly EntryChange[],
+  packs: Packs,
+): ReadonlyMap<EntryChange, FileDiff["lines"]> {
+  const found = new Map<EntryChange, FileDiff["lines"]>();
+  const compared = new Map<string, FileDiff["lines"]>();
+  let room = MAX_DIFF_BYTES;
+  const sized = changes.map((change) => ({ change, bytes: sizeOf(change.from) + sizeOf(change.to) }));
+  for (const { change, bytes } of sized.toSorted((a, b) => a.bytes - b.bytes)) {
+    const { from, to } = change;
+    const key = `${contentKey(from)}:${contentKey(to)}`;
+    const known = compared.get(key);
+    if (known === undefined && bytes > room && (from === undefined || to === undefined)) continue;
+    const lines = known === undefined ? linesOf(from, to, packs) : known;
+    compared.set(key, lines);
+    const taken = lines === null ? 0 : lengthOf(lines);
+    if (taken > room) continue;
+    room -= taken;
+    found.set(change, lines);
+  }
+  return found;
+}
+
+/** Entries with the same key have the same text. */
+function contentKey(entry: Entry | undefined): string {
+  if (entry?.kind === "link") return `link ${entry.target}`;
+  return entry?.kind === "file"
+    ? `file ${keyOf(entry)}`
+    : entry?.kind === "folder"
+      ? ""
+      : (entry?.kind ?? "");
+}
+
+/** The bytes that are read to compare the entry. */
+const sizeOf = (entry: Entry | undefined): number =>
+  entry?.kind === "file" && entry.size <= MAX_TEXT ? entry.size : 0;
+
+const lengthOf = ({ hunks }: LineDiff): number =>
+  hunks.reduce((sum, { lines }) => lines.reduce((all, line) => all + LINE_BYTES + line.length, sum), 0);
 
 function linesOf(from: Entry | undefined, to: Entry | undefined, packs: Packs): FileDiff["lines"] {
   if (from?.kind === "file" && to?.kind === "file" && sameContent(from, to)) return SAME;

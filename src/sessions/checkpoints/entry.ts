@@ -160,11 +160,15 @@ const TRIES = 3;
 export const MAX_BYTES = 2 ** 30;
 /** The most bytes that one look at a workspace reads of holes: a command makes any number of them for nothing. */
 const MAX_HOLES = 4 * 2 ** 30;
-/** In smaller files, holes and further names cost no more than the files themselves. */
+/** In smaller files, holes cost no more than the files themselves. */
 const SMALL_BYTES = 2 ** 16;
 const BLOCK = 512;
 /** The most files with several names whose content is remembered during a look. */
-const MAX_SHARED = 10_000;
+const MAX_SHARED = 100_000;
+const ZEROS = Buffer.allocUnsafeSlow(PIECE).fill(0);
+
+/** Whether a full piece is part of a hole, or looks like one. */
+export const isHole = (piece: Buffer): boolean => piece.length === PIECE && piece.equals(ZEROS);
 
 interface Read {
   readonly stats: Stats;
@@ -179,6 +183,8 @@ export class ContentReader {
   readonly #shared = new Map<string, Read>();
   readonly #maxHoles: number;
   #holes = 0;
+  /** The hash of a piece of zeros, once one was read: hashing takes much longer than comparing. */
+  #hole: string | undefined;
 
   constructor(packs: Packs, maxHoles = MAX_HOLES) {
     this.#packs = packs;
@@ -192,7 +198,9 @@ export class ContentReader {
   }
 
   /** Whether the content of this file is kept. */
-  keeps({ size, blocks }: Stats): boolean {
+  keeps(stats: Stats): boolean {
+    if (this.#known(stats) !== undefined) return true;
+    const { size, blocks } = stats;
     const holes = size - blocks * BLOCK;
     if (size > MAX_BYTES || (holes > SMALL_BYTES && this.#holes + holes > this.#maxHoles)) return false;
     if (holes > SMALL_BYTES) this.#holes += holes;
@@ -206,14 +214,21 @@ export class ContentReader {
     try {
       if (!isReallyAt(descriptor, whole)) return undefined;
       const stats = fstatSync(descriptor);
-      const shared = this.#shared.get(inodeOf(stats));
-      if (shared !== undefined && sameTimes(shared.stats, stats)) return shared;
+      const known = this.#known(stats);
+      if (known !== undefined) return known;
       const read = this.#readOpened(descriptor);
-      if (read !== undefined && stats.nlink > 1 && stats.size > SMALL_BYTES) this.#share(read);
+      if (read !== undefined && stats.nlink > 1) this.#share(read);
       return read;
     } finally {
       closeSync(descriptor);
     }
+  }
+
+  /** What was read under another name of the same file. */
+  #known(stats: Stats): Read | undefined {
+    if (stats.nlink < 2) return undefined;
+    const known = this.#shared.get(inodeOf(stats));
+    return known !== undefined && sameTimes(known.stats, stats) ? known : undefined;
   }
 
   #share(read: Read): void {
@@ -238,12 +253,18 @@ export class ContentReader {
     for (let at = 0; ;) {
       const length = this.#fill(descriptor, at);
       if (length === undefined) return undefined;
-      if (length > 0) pieces.push(this.#packs.put(this.#buffer.subarray(0, length)));
+      if (length > 0) pieces.push(this.#put(this.#buffer.subarray(0, length)));
       at += length;
       if (length < PIECE) return pieces;
       // A file that grows while it is read might never end.
       if (at > MAX_BYTES) return undefined;
     }
+  }
+
+  #put(piece: Buffer): string {
+    if (!isHole(piece)) return this.#packs.put(piece);
+    if (this.#hole === undefined || !this.#packs.has(this.#hole)) this.#hole = this.#packs.put(piece);
+    return this.#hole;
   }
 
   /** undefined if the disk cannot read its own data: that is not a failure here. */
@@ -284,7 +305,7 @@ export const sameTimes = (a: Times, b: Times): boolean =>
   a.dev === b.dev;
 
 /** Larger texts are neither merged nor shown line by line. */
-const MAX_TEXT = 4 * 2 ** 20;
+export const MAX_TEXT = 4 * 2 ** 20;
 
 /** undefined if a piece is missing or damaged. */
 export function contentOf(packs: Packs, { pieces }: FileEntry): Buffer | undefined {

@@ -39,6 +39,8 @@ export class Packs implements Disposable {
   readonly folder: string;
   readonly #limit: number;
   #places = new Places();
+  /** Which of the places were read and undamaged: many files may hold the same piece. */
+  #whole = new Set<number>();
   /** This many of the places are durable; the rest were added since the last flush. */
   #durable = 0;
   #packs: string[] = [];
@@ -57,6 +59,7 @@ export class Packs implements Disposable {
   /** Rereads the folder from scratch. */
   reload(): void {
     this.#places = new Places();
+    this.#whole = new Set();
     this.#packs = [...this.#names()];
     for (const [at, pack] of this.#packs.entries())
       this.#places.addAll(recordsIn(this.#file(pack, "idx")), at);
@@ -90,12 +93,15 @@ export class Packs implements Disposable {
   }
 
   /**
-   * Whether the content is there and undamaged, which means reading it. Content put since the last flush counts if it
-   * is there.
+   * Whether the content is there and undamaged, which means reading it once. Content put since the last flush counts if
+   * it is there.
    */
   isWhole(id: string): boolean {
     const at = this.#places.find(bytesOf(id));
-    return at !== undefined && (at >= this.#durable || this.get(id) !== undefined);
+    if (at === undefined || at >= this.#durable || this.#whole.has(at)) return at !== undefined;
+    if (this.get(id) === undefined) return false;
+    this.#whole.add(at);
+    return true;
   }
 
   /** undefined if the content is missing or damaged. Content that was put is readable only after `flush`. */

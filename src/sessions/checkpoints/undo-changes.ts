@@ -7,6 +7,7 @@ import {
   fchmodSync,
   fchownSync,
   fstatSync,
+  ftruncateSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -33,6 +34,7 @@ import {
   type Entry,
   type FileEntry,
   hostPath,
+  isHole,
   isReallyAt,
   parentOf,
   sameContent,
@@ -355,7 +357,7 @@ const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constant
 function writeFile(aside: string | Buffer, entry: FileEntry, site: Site): void {
   const descriptor = openSync(aside, NEW, 0o600);
   try {
-    for (const piece of entry.pieces) writeWhole(descriptor, contentOf(piece, site));
+    writePieces(descriptor, entry, site);
     setOwner(entry.owner, (uid, gid) => fchownSync(descriptor, uid, gid), site);
     fchmodSync(descriptor, entry.mode);
   } catch (thrown) {
@@ -364,6 +366,21 @@ function writeFile(aside: string | Buffer, entry: FileEntry, site: Site): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Holes become holes again: a file that takes no space must not fill the disk. */
+function writePieces(descriptor: number, { pieces }: FileEntry, site: Site): void {
+  let at = 0;
+  let last: { readonly piece: string; readonly content: Buffer; readonly hole: boolean } | undefined;
+  for (const piece of pieces) {
+    if (piece !== last?.piece) {
+      const content = contentOf(piece, site);
+      last = { piece, content, hole: isHole(content) };
+    }
+    if (!last.hole) writeWhole(descriptor, last.content, at);
+    at += last.content.length;
+  }
+  if (last?.hole === true) ftruncateSync(descriptor, at);
 }
 
 function contentOf(piece: string, { packs }: Site): Buffer {

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFil
 import test from "node:test";
 import { stdout } from "../../../src/render/tty/output.ts";
 import { fileDiffs, gitPatchOf, pipedPatch, pipedText } from "../../../src/render/change-lines.ts";
-import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
+import { filesOf, type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 
@@ -144,4 +144,38 @@ test("a diff from a step contains only later changes, without those that were un
   assert.deepEqual(await paths(0), ["one"]);
   await kept.undo();
   assert.deepEqual(await paths(0), []);
+});
+
+test("a file with very many lines has a diff", async () => {
+  await using kept = await keptRun({});
+  await kept.run(() => writeFileSync(kept.place.at("work/lines.txt"), "a\n".repeat(300_000)));
+  const { files } = await diffOf(kept);
+  assert.equal(files[0]?.lines?.hunks[0]?.lines.length, 300_000);
+});
+
+const added = (path: string, size: number, pieces: readonly string[]) =>
+  ({ path, from: undefined, to: { kind: "file", mode: 0o644, size, pieces } }) as const;
+
+test("equal texts are read once, and a diff that would be too long says what it leaves out", async () => {
+  await using kept = await keptRun({});
+  using store = kept.open();
+  const pieces = [store.packs.put(Buffer.from("a line of text\n".repeat(200_000)))];
+  const small = [store.packs.put(Buffer.from("small\n"))];
+  store.packs.flush();
+  let reads = 0;
+  const get = store.packs.get.bind(store.packs);
+  store.packs.get = (id) => {
+    reads += 1;
+    return get(id);
+  };
+  const changes = Array.from({ length: 100 }, (_, at) => added(`copy-${at}`, 3_000_000, pieces));
+  const files = filesOf([...changes, added("z.txt", 6, small)], store.packs);
+  assert.equal(reads, 2);
+  const cut = files.filter((file) => file.cut === true);
+  assert.ok(cut.length > 50 && cut.length < 100, String(cut.length));
+  assert.ok(cut.every(({ lines }) => lines === null));
+  assert.equal(files.find(({ path }) => path === "z.txt")?.lines?.added, 1);
+  const { text, left } = pipedPatch(cut.slice(0, 1));
+  assert.match(text, /^# not shown: the whole diff would be too long$/m);
+  assert.deepEqual(left, [cut[0]?.path]);
 });

@@ -98,6 +98,69 @@ test("a file with many names is read once in a look, and again when it has chang
   assert.notDeepEqual(reader.read(two)?.pieces, pieces[0]);
 });
 
+test("a small file with many names is read once in a look, and its holes count once", async () => {
+  await using kept = await keptRun({ "small.bin": "x".repeat(1000), sparse: "" });
+  truncateSync(kept.place.at("work/sparse"), 2 ** 20);
+  for (const name of ["small.bin", "sparse"])
+    linkSync(kept.place.at("work", name), kept.place.at("work", `${name}.other`));
+  using packs = new Packs(kept.place.at("packs"));
+  let stored = 0;
+  const put = packs.put.bind(packs);
+  packs.put = (content) => {
+    stored += 1;
+    return put(content);
+  };
+  const reader = new ContentReader(packs, 2 ** 20);
+  const read = (name: string): readonly string[] | undefined => {
+    const file = kept.place.at("work", name);
+    return reader.keeps(lstatSync(file)) ? reader.read(file)?.pieces : undefined;
+  };
+  for (const name of ["small.bin", "sparse"]) {
+    const pieces = read(name);
+    assert.ok(pieces !== undefined);
+    assert.deepEqual(read(`${name}.other`), pieces);
+  }
+  assert.equal(stored, 2);
+});
+
+test("a hole is hashed once, and comes back as a hole", async () => {
+  await using kept = await keptRun({ "sparse.bin": "" });
+  const file = kept.place.at("work/sparse.bin");
+  truncateSync(file, 40 * 2 ** 20 + 5);
+  using packs = new Packs(kept.place.at("packs"));
+  let stored = 0;
+  const put = packs.put.bind(packs);
+  packs.put = (content) => {
+    stored += 1;
+    return put(content);
+  };
+  const reader = new ContentReader(packs);
+  assert.equal(reader.read(file)?.pieces.length, 11);
+  assert.equal(stored, 2);
+  packs.discard();
+  assert.equal(packs.has(reader.read(file)?.pieces[0] ?? ""), true);
+  await kept.run(() => rmSync(file));
+  await kept.undo();
+  const { size, blocks } = lstatSync(file);
+  assert.deepEqual([size, readFileSync(file).every((byte) => byte === 0)], [40 * 2 ** 20 + 5, true]);
+  assert.ok(blocks * 512 < 2 ** 20, String(blocks));
+});
+
+test("a piece is checked for damage once, however many files hold it", async () => {
+  await using kept = await keptRun({});
+  using packs = new Packs(kept.place.at("packs"));
+  const id = packs.put(Buffer.from("text"));
+  packs.flush();
+  let reads = 0;
+  const get = packs.get.bind(packs);
+  packs.get = (each) => {
+    reads += 1;
+    return get(each);
+  };
+  assert.deepEqual([packs.isWhole(id), packs.isWhole(id), packs.isWhole(id)], [true, true, true]);
+  assert.equal(reads, 1);
+});
+
 test("a change that restores size and modification time is noticed", async () => {
   await using kept = await keptRun({ "a.txt": "one\n" });
   const file = kept.place.at("work/a.txt");
