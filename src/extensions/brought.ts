@@ -1,11 +1,11 @@
 import { type Dirent, lstatSync, realpathSync, statSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import path from "node:path";
-import { parse } from "jsonc-parser";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { formatSize } from "../core/wording.ts";
 import { splitLines } from "../core/line-diff.ts";
 import { skeletonOf } from "../core/file-names.ts";
+import { dockerfileOf, filesInCommands, type NamedFiles } from "./named-files.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 
 /** The things in a repository that would take effect once it is trusted, read in a way that cannot harm the reader. */
@@ -23,11 +23,8 @@ interface BroughtKind {
   readonly folder?: true;
   /** Files that are not text count by their hash alone and are never parsed. */
   readonly binaries?: true;
-  /**
-   * Further files that the file names, relative to its own folder: they belong to it, and are shown and recorded with
-   * it.
-   */
-  readonly names?: (text: string) => readonly string[];
+  /** Further files that the file, in this folder, names: they belong to it, and are shown and recorded with it. */
+  readonly names?: (text: string, folder: string) => NamedFiles;
   /** Chats and runs report an untrusted file of this kind by themselves; otherwise only code that looks for it does. */
   readonly isReported: boolean;
 }
@@ -69,10 +66,22 @@ const BROUGHT = [
     folder: true,
     isReported: false,
   },
-  { kind: "mcp", what: "MCP servers", files: [".harness/mcp.json"], isReported: true },
-  { kind: "shared-mcp", what: "MCP servers of any agent", files: [".mcp.json"], isReported: false },
-  { kind: "hooks", what: "hooks", files: [".harness/hooks.json"], names: filesNamedIn, isReported: true },
-  { kind: "tools", what: "tools", files: [".harness/tools.json"], names: filesNamedIn, isReported: true },
+  {
+    kind: "mcp",
+    what: "MCP servers",
+    files: [".harness/mcp.json"],
+    names: filesInCommands,
+    isReported: true,
+  },
+  {
+    kind: "shared-mcp",
+    what: "MCP servers of any agent",
+    files: [".mcp.json"],
+    names: filesInCommands,
+    isReported: false,
+  },
+  { kind: "hooks", what: "hooks", files: [".harness/hooks.json"], names: filesInCommands, isReported: true },
+  { kind: "tools", what: "tools", files: [".harness/tools.json"], names: filesInCommands, isReported: true },
 ] as const satisfies readonly BroughtKind[];
 
 export type Kind = (typeof BROUGHT)[number]["kind"];
@@ -193,11 +202,7 @@ export async function broughtOf(
   try {
     if (row.folder === true) return await foldersOf(top, present, kind);
     const file = await readInside(top, main);
-    const others = [...new Set(row.names?.(file.text))].map((name) =>
-      path.relative(top, path.resolve(top, path.dirname(main), name)),
-    );
-    const named: BroughtFile[] = [];
-    for (const other of others) named.push(await readInside(top, other));
+    const named = await namedBy(top, file, row);
     const taken = (await further?.(kind, top, [file, ...named])) ?? [];
     return { kind, usable: true, files: [file, ...named, ...taken] };
   } catch (thrown) {
@@ -205,6 +210,35 @@ export async function broughtOf(
     throw thrown;
   }
 }
+
+/**
+ * The files that a file names, each once. What it names in the project's own folder and is not a file there stands for
+ * any file of that folder.
+ */
+async function namedBy(
+  top: string,
+  { path: main, text }: BroughtFile,
+  { names }: BroughtKind,
+): Promise<readonly BroughtFile[]> {
+  const { files, any } = names?.(text, path.dirname(main)) ?? { files: [], any: false };
+  const paths = new Set(files.map((file) => path.relative(top, path.resolve(top, file))));
+  const plain = [...paths].filter(
+    (file) => !file.startsWith(`${OWN_FOLDER}/`) || isFile(path.join(top, file)),
+  );
+  const named: BroughtFile[] = [];
+  for (const file of plain) named.push(await readInside(top, file));
+  if (!any && plain.length === paths.size) return named;
+  for (const file of await pathsBelow(top, [OWN_FOLDER], isOfAnotherKind))
+    if (!paths.has(file)) named.push(await readInside(top, file, true));
+  return named;
+}
+
+/** A link, or anything else that cannot be used, is refused where it is read. */
+const isFile = (file: string): boolean => lstatSync(file, { throwIfNoEntry: false })?.isDirectory() === false;
+
+const OWN_FOLDER = ".harness";
+const isOfAnotherKind = (file: string): boolean =>
+  BROUGHT.some(({ files }) => (files as readonly string[]).includes(file));
 
 const MOST_FILES = 200;
 const DEEPEST = 8;
@@ -230,13 +264,18 @@ async function foldersOf(top: string, folders: readonly string[], kind: Kind): P
   return first === undefined ? undefined : { kind, usable: true, files: [first, ...others] };
 }
 
-async function pathsBelow(top: string, folders: readonly string[]): Promise<readonly string[]> {
+async function pathsBelow(
+  top: string,
+  folders: readonly string[],
+  leaveOut: (file: string) => boolean = () => false,
+): Promise<readonly string[]> {
   const paths: string[] = [];
   const waiting: string[] = [];
   for (const folder of folders) if (!(await isLinkIntoOther(top, folder, folders))) waiting.push(folder);
   for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
     for (const entry of await entriesOf(top, at)) {
       const file = `${at}/${entry.name}`;
+      if (leaveOut(file)) continue;
       if (entry.isDirectory()) waiting.push(file);
       else if (!entry.isSymbolicLink() || !(await isLinkIntoOther(top, file, folders))) paths.push(file);
       if (paths.length + waiting.length > MOST_FILES)
@@ -367,40 +406,3 @@ function whyUnread(thrown: unknown): string {
   if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return "it is not UTF-8";
   return `it cannot be read: ${reasonOf(thrown)}`;
 }
-
-/** The Dockerfile of a dev container, if the container names one. */
-function dockerfileOf(text: string): readonly string[] {
-  const value = parsed(text);
-  const build = recordOf(value["build"]);
-  return [build["dockerfile"], build["dockerFile"], value["dockerFile"], value["dockerfile"]].filter(
-    (name) => typeof name === "string",
-  );
-}
-
-/**
- * Files in `.harness` that the commands start: words, or parts of shell text. Files elsewhere in the project do not
- * belong here.
- */
-const OWN_FILE = /(?:^|[\s"'=:;&|(<>])(?:\.\/)?\.harness\/([\w./+@-]*\w)/g;
-
-function filesNamedIn(text: string): readonly string[] {
-  const value = parsed(text);
-  const entries: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
-  const words = entries.flatMap((entry) => {
-    const { command } = recordOf(entry);
-    return [command].flat().filter((word) => typeof word === "string");
-  });
-  return words.flatMap((word) => [...word.matchAll(OWN_FILE)].map(([, name = ""]) => name));
-}
-
-/** A text nested deeper than the parser can go names nothing, and cannot be used either. */
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return recordOf(parse(text.replace(/^\uFEFF/, ""), [], { allowTrailingComma: true }));
-  } catch {
-    return {};
-  }
-}
-
-const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

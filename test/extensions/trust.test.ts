@@ -211,6 +211,69 @@ test("a dev container cannot name a file outside the project, not even through a
   }
 });
 
+const HOOKS = "w/.harness/hooks.json";
+const SERVERS = "w/.harness/mcp.json";
+const OTHERS = {
+  "w/.harness/a.sh": "a",
+  "w/.harness/a~b": "a",
+  "w/.harness/the hook.sh": "a",
+  "w/.harness/prüfen.sh": "a",
+  "w/.harness/sub/b.sh": "a",
+  "w/.harness/skills/s/SKILL.md": "a",
+};
+
+for (const [what, command, names] of [
+  ["a plain name", "sh .harness/a.sh && true", [".harness/a.sh"]],
+  ["a name of other letters", ["sh", ".harness/prüfen.sh"], [".harness/prüfen.sh"]],
+  ["a name with blanks in a list", ["sh", ".harness/the hook.sh"], [".harness/the hook.sh"]],
+  ["a name with other signs in a list", ["sh", "./.harness/a~b"], [".harness/a~b"]],
+  ["a text in a list", ["sh", "-ec", "sh .harness/a.sh x"], [".harness/a.sh"]],
+  ["a file elsewhere", ["node", "guards/a.mjs"], []],
+  ["a name with blanks in a text", "sh '.harness/the hook.sh'", "all"],
+  ["a name that the shell puts together", "sh $PWD/.harness/a.sh", "all"],
+  ["a name that the shell completes", "sh .harness/a*", "all"],
+  ["a folder", "cd .harness && sh a.sh", "all"],
+  ["a folder within", "ls .harness/sub", "all"],
+  ["a detour", ["sh", "x/../.harness/a.sh"], "all"],
+] as const)
+  test(`files that a hook names by ${what} are trusted with it, and a change of them is noticed`, async () => {
+    await using place = await scratch({ [HOOKS]: JSON.stringify([{ event: "Stop", command }]), ...OTHERS });
+    await trustAll(place);
+    const file = await trustedFile(ownerIn(place), place.at("w"), "hooks");
+    const all = Object.keys(OTHERS).flatMap((name) => (name.includes("skills") ? [] : [name.slice(2)]));
+    assert.deepEqual(
+      file.state === "trusted" && [...file.named.keys()],
+      names === "all" ? all.toSorted() : names,
+    );
+    for (const name of names === "all" ? all : names) {
+      await place.write(`w/${name}`, "b");
+      assert.equal(await stateOf(place, "hooks"), "untrusted", name);
+      await place.write(`w/${name}`, "a");
+    }
+    assert.equal(await stateOf(place, "hooks"), "trusted");
+  });
+
+test("files of the project's own folder that a server is started with are trusted with it", async () => {
+  const server = { command: "node", args: [".harness/a.sh"], env: { A: "x" } };
+  await using place = await scratch({
+    [SERVERS]: JSON.stringify({ mcpServers: { one: server, two: { command: ["tool", "docs"] } } }),
+    ...OTHERS,
+  });
+  await trustAll(place);
+  assert.equal(await stateOf(place, "mcp"), "trusted");
+  await place.write("w/.harness/sub/b.sh", "b");
+  assert.equal(await stateOf(place, "mcp"), "trusted");
+  await place.write("w/.harness/a.sh", "b");
+  assert.equal(await stateOf(place, "mcp"), "untrusted");
+  await place.write(
+    SERVERS,
+    JSON.stringify({ mcpServers: { one: { ...server, args: ["b.sh"], cwd: ".harness/sub" } } }),
+  );
+  await trustAll(place);
+  await place.write("w/.harness/sub/b.sh", "c");
+  assert.equal(await stateOf(place, "mcp"), "untrusted");
+});
+
 test("of two files of one kind neither is used", async () => {
   await using place = await scratch({ [DEVCONTAINER]: "{}", "w/.devcontainer.json": "{}" });
   await trustAll(place);

@@ -158,11 +158,13 @@ const textOf = (file: BroughtFile): readonly Doing[] =>
 
 /** Describes for each server what it would start, where, with which variables, and which hosts it would reach. */
 function serversDo(thing: Described): Promise<readonly Doing[]> {
-  const { servers, faults } = projectServers(parseConfigDocument(fileOf(thing), thing.files[0].text).value);
+  const [{ text }, ...named] = thing.files;
+  const { servers, faults } = projectServers(parseConfigDocument(fileOf(thing), text).value);
   const each = Object.entries(servers).map(([name, server]) => serverDoes(name, server));
   return Promise.resolve([
     ...each,
-    ...faults.map((text) => ({ text: `not taken: ${text}`, loosens: false })),
+    ...named.flatMap(textOf),
+    ...faults.map((fault) => ({ text: `not taken: ${fault}`, loosens: false })),
   ]);
 }
 
