@@ -287,7 +287,11 @@ const tooSlow = (ms: number, why: () => string = () => ""): string =>
   [`it was not ready within ${formatDuration(ms)}`, why()].filter((words) => words !== "").join(": ");
 
 /** A server's words as one bounded line of visible characters. */
-const wordsOfServer = (thrown: unknown): string => visibleLine(reasonOf(thrown));
+function wordsOfServer(thrown: unknown): string {
+  const words = reasonOf(thrown);
+  if (!SdkHttpError.isInstance(thrown)) return visibleLine(words);
+  return visibleLine(`HTTP ${thrown.status}: ${words.replace(/^Error POSTing to endpoint: ?/, "")}`);
+}
 
 const serverGone = (name: string, why: string): ToolResult => ({
   kind: "failed",

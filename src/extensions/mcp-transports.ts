@@ -11,7 +11,8 @@ import {
 import { formatSize } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
-import type { OwnRequests } from "../core/network.ts";
+import type { OwnAnswer, OwnRequests } from "../core/network.ts";
+import { visibleLine } from "../core/visible.ts";
 
 const MiB = 2 ** 20;
 const LONGEST_LINE = 8 * MiB;
@@ -328,17 +329,33 @@ export function httpTransport(
   requests: OwnRequests,
 ): StreamableHTTPClientTransport {
   return new StreamableHTTPClientTransport(new URL(url), {
-    fetch: fetchBy(withBoundedBody(requests)),
+    fetch: fetchBy(withinBounds(requests)),
     requestInit: { headers: { ...headers, "accept-encoding": "identity" } },
   });
 }
 
-const withBoundedBody = ({ send }: OwnRequests): OwnRequests => ({
+/** The client would follow some redirects by itself, and does not pass on the status of a refusal. */
+const withinBounds = ({ send }: OwnRequests): OwnRequests => ({
   send: async (request, signal) => {
     const answer = await send(request, signal);
-    return answer.kind === "answered" ? { ...answer, body: within(answer.body) } : answer;
+    if (answer.kind !== "answered") return answer;
+    const reason = notServed(answer);
+    if (reason === undefined) return { ...answer, body: within(answer.body) };
+    for await (const _ of answer.body) break;
+    return { kind: "unreachable", reason };
   },
 });
+
+function notServed({
+  status,
+  headers,
+}: Extract<OwnAnswer, { readonly kind: "answered" }>): string | undefined {
+  if (status === 401 || status === 403)
+    return `it refuses the request (HTTP ${status}); if it needs a key, put that into "headers"`;
+  const [, place] = headers.find(([name]) => name === "location") ?? [];
+  if (status < 300 || status > 399 || place === undefined) return undefined;
+  return `it redirects to ${visibleLine(place)} (HTTP ${status}), which is not followed: if that is the right address, use it as the url`;
+}
 
 async function* within(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   let came = 0;

@@ -163,6 +163,47 @@ const answered = (
   body,
 });
 
+for (const [what, status, headers, expected] of [
+  [
+    "redirects to another host",
+    302,
+    [["location", "http://169.254.169.254/"]],
+    /redirects to http:\/\/169\.254/,
+  ],
+  [
+    "redirects within its host",
+    307,
+    [["location", "/other\u001b[2J"]],
+    /redirects to \/other␛\[2J \(HTTP 307\)/,
+  ],
+  ["needs a key", 401, [["www-authenticate", "Bearer"]], /refuses the request \(HTTP 401\).*"headers"/],
+  ["needs more than a key", 403, [["www-authenticate", 'Bearer error="insufficient_scope"']], /\(HTTP 403\)/],
+  ["is overloaded", 429, [], /^HTTP 429: /],
+] as const)
+  test(`a server that ${what} is requested at no other address, and the reason is reported`, async () => {
+    const asked: string[] = [];
+    const send: OwnRequests["send"] = ({ url }) => {
+      asked.push(url);
+      return Promise.resolve({ kind: "answered", status, headers, body: Readable.from([]) });
+    };
+    await using server = new McpServer({
+      name: "web",
+      version: "1",
+      open: () => {
+        const transport = httpTransport("http://127.0.0.1:1/mcp", { authorization: "Bearer k" }, { send });
+        return Promise.resolve({ transport, end: () => ({ reason: "", isPlace: false }) });
+      },
+      initMs: 5000,
+      callMs: 5000,
+      delays: [],
+      changed: () => undefined,
+      notice: () => undefined,
+    });
+    await server.ready();
+    assert.match(server.why, expected);
+    assert.deepEqual([...new Set(asked)], ["http://127.0.0.1:1/mcp"]);
+  });
+
 test("a client's request to fetch is sent unchanged, and its answer is streamed", async () => {
   const asked: OwnRequest[] = [];
   const fetch = fetchBy({
