@@ -25,7 +25,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "start",
     of: [
       /\/src\/core\/(?!visible\.ts)|\/node_modules\/jsonc-parser\//,
-      /\/src\/(?:app\/(?:host|stderr-messages|interruption|project\/project-trust)|cli\/(?:command|settings|terminal)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
+      /\/src\/(?:app\/(?:host|stderr-messages|interruption|project\/project-trust)|cli\/(?:command|settings|terminal)|extensions\/(?:brought|named-files|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
       /\/src\/config\/(?:load-config|settings-schema|setting-words)\.ts$/,
     ],
   },
