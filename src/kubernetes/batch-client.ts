@@ -11,6 +11,8 @@ import {
   ApiFailure,
   type Cluster,
   type ContainerStatus,
+  isOvertaken,
+  isThere,
   type Job,
   type Method,
   type Pod,
@@ -21,8 +23,8 @@ import { field } from "./pod-readback.ts";
 const READY = "dev.harness.ready";
 const BY = "dev.harness.made-by";
 const PAGE = "500";
-/** Longer than the time between bookmarks, which a server sends about once a minute. */
-const SILENT_MS = 90_000;
+/** Of a list whose pages become too old to continue. */
+const MOST_RESTARTS = 3;
 
 /** A `BatchCluster` over the cluster's API server. */
 export const batchClient = (requests: ClusterRequests, namespace: string): BatchCluster => ({
@@ -36,17 +38,12 @@ function jobCalls(requests: ClusterRequests, namespace: string): Omit<BatchClust
   const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
   const core = `/api/v1/namespaces/${namespace}`;
   const maps = `${core}/configmaps`;
-  const make = async (request: ClusterRequest, signal: AbortSignal): Promise<"made" | "there"> => {
-    const { status } = await requests.ask({ ...request, expected: [409] }, signal);
-    return status === 409 ? "there" : "made";
-  };
+  const make = async (request: ClusterRequest, signal: AbortSignal): Promise<"made" | "there"> =>
+    (await unlessThere(() => requests.ask(request, signal))) === undefined ? "there" : "made";
   return {
     tryJob: async (job, signal) => {
-      const { status, body } = await requests.ask(
-        { method: "POST", path: jobs, query: { dryRun: "All" }, body: job, expected: [409] },
-        signal,
-      );
-      return status === 409 ? undefined : (body as Job);
+      const trial = { method: "POST", path: jobs, query: { dryRun: "All" }, body: job } as const;
+      return (await unlessThere(() => requests.ask(trial, signal)))?.body as Job | undefined;
     },
     createJob: (job, by, signal) => {
       const metadata = { ...job.metadata, annotations: { ...job.metadata?.annotations, [BY]: by } };
@@ -98,6 +95,16 @@ function jobCalls(requests: ClusterRequests, namespace: string): Omit<BatchClust
   };
 }
 
+/** Undefined if the object to be created exists already. */
+async function unlessThere(ask: () => Promise<ClusterAnswer>): Promise<ClusterAnswer | undefined> {
+  try {
+    return await ask();
+  } catch (thrown) {
+    if (thrown instanceof ClusterTrouble && isThere(thrown.cause)) return undefined;
+    throw thrown;
+  }
+}
+
 const INDEX = "batch.kubernetes.io/job-completion-index";
 
 const podsOf = (hash: string, index?: number): Readonly<Record<string, string>> => ({
@@ -108,15 +115,20 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
   return {
     listPods: async ({ hash, index }, onPod, signal) => {
       let next: unknown;
+      let restarts = 0;
       for (;;) {
         const query = {
           ...podsOf(hash, index),
           limit: PAGE,
           ...(typeof next === "string" ? { continue: next } : {}),
         };
-        const { status, body } = await requests.ask({ method: "GET", path, query, expected: [410] }, signal);
+        const expected = typeof next === "string" ? [410] : [];
+        const { status, body } = await requests.ask({ method: "GET", path, query, expected }, signal);
         if (status === 410) {
-          // The first page is too old to continue the list: start again.
+          // The first page is too old to continue the list: start again, but not for ever.
+          restarts += 1;
+          if (restarts > MOST_RESTARTS)
+            throw new ClusterTrouble("away", "its list of pods is always too old");
           next = undefined;
           continue;
         }
@@ -143,7 +155,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
           reportPod(object, onPod, type === "DELETED");
       };
       try {
-        await requests.watch({ path, query }, onEvent, { silentMs: SILENT_MS, signal });
+        await requests.watch({ path, query }, onEvent, signal);
       } catch (thrown) {
         if (thrown instanceof ClusterTrouble && thrown.kind === "expired") return "expired";
         throw thrown;
@@ -265,6 +277,7 @@ const IMAGE: ReadonlySet<string> = new Set([
   "ErrImageNeverPull",
   "ImageInspectError",
   "RegistryUnavailable",
+  "SignatureValidationFailed",
 ]);
 
 const UNMADE: ReadonlySet<string> = new Set(["CreateContainerConfigError", "CreateContainerError"]);
@@ -328,28 +341,17 @@ export class ClusterRequests {
     }
   }
 
-  /**
-   * Passes on the events of a watch until it ends: a server ends each watch after some minutes. A connection that is
-   * silent for `silentMs` counts as lost, since a lost connection is not reported.
-   */
+  /** Passes on the events of a watch until it ends: a server ends each watch after some minutes. */
   async watch(
     { path, query }: Pick<ClusterRequest, "path" | "query">,
     onEvent: (event: unknown) => void,
-    { silentMs, signal }: { readonly silentMs: number; readonly signal: AbortSignal },
+    signal: AbortSignal,
   ): Promise<void> {
-    const silent = new AbortController();
-    const timer = setTimeout(() => silent.abort(), silentMs);
     try {
       const where = whereOf({ path, query: { ...query, watch: "true", allowWatchBookmarks: "true" } });
-      for await (const event of this.#cluster.watch(where, AbortSignal.any([signal, silent.signal]))) {
-        timer.refresh();
-        onEvent(event);
-      }
+      for await (const event of this.#cluster.watch(where, signal)) onEvent(event);
     } catch (thrown) {
-      if (silent.signal.aborted && !signal.aborted) return;
       throw troubleOf(thrown, signal);
-    } finally {
-      clearTimeout(timer);
     }
   }
 }
@@ -381,7 +383,7 @@ const KIND_OF_STATUS: ReadonlyMap<number, TroubleKind> = new Map<number, Trouble
 /** Unclear refusals count as "away" and are retried: a proxy on the way, a server that is ending, a busy server. */
 function refusal(failure: ApiFailure): ClusterTrouble {
   const { status, message, retryAfterMs } = failure;
-  const kind = KIND_OF_STATUS.get(status) ?? "away";
+  const kind = isOvertaken(failure) ? "away" : (KIND_OF_STATUS.get(status) ?? "away");
   return new ClusterTrouble(
     kind === "forbidden" && /exceeded quota/.test(message) ? "quota" : kind,
     message,

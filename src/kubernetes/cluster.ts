@@ -22,6 +22,7 @@ import {
 import * as z from "zod";
 import { engineText } from "../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { parsedJson } from "../core/raw-data.ts";
 import {
   parseRetryAfter,
   delayAfter,
@@ -154,6 +155,8 @@ export interface ClusterTime {
   readonly random: () => number;
   /** A server that accepts a request but gives no answer for this long counts as away. */
   readonly answerMs: number;
+  /** A watch without an event for this long counts as lost: a lost connection is not always reported. */
+  readonly silentMs: number;
 }
 
 const REAL_TIME: ClusterTime = {
@@ -161,6 +164,8 @@ const REAL_TIME: ClusterTime = {
   wait: (ms, signal) => sleep(ms, undefined, { signal }),
   random: Math.random,
   answerMs: 30_000,
+  // Longer than the time between bookmarks, which a server sends about once a minute, and than a box's watches.
+  silentMs: 90_000,
 };
 
 /** One namespace of a cluster. Objects are returned as received: no unknown field is dropped. */
@@ -209,9 +214,17 @@ export class Cluster {
   async call(where: string, { method = "GET", body, signal }: ApiCall = {}): Promise<unknown> {
     return this.patiently(signal, async () => {
       const response = await this.#send(where, { method, body, signal });
-      const answer = jsonOf(await bodyText(response));
+      const text = await bodyText(response);
       const { statusCode = 0 } = response;
-      if (statusCode < 200 || statusCode > 299) throw apiFailure(response, answer);
+      if (statusCode < 200 || statusCode > 299) throw apiFailure(response, jsonOf(text));
+      const answer = parsedJson(text);
+      // A page of a proxy, for example: without a field of an object it would read like a new one.
+      if (typeof answer !== "object" || answer === null)
+        throw new ApiFailure(
+          statusCode,
+          "",
+          `the answer is not an object of Kubernetes: ${text.trim().slice(0, 100)}`,
+        );
       return answer;
     });
   }
@@ -237,21 +250,25 @@ export class Cluster {
     return there + (now() - here);
   }
 
-  /** The events of a watch, until the server ends it. */
+  /** The events of a watch, until the server ends it or its connection is lost, which silence counts as, too. */
   async *watch(where: string, signal: AbortSignal): AsyncGenerator<unknown, void> {
     const response = await this.patiently(signal, async () => {
       const begun = await this.#send(where, { method: "GET", body: undefined, signal });
       if (begun.statusCode !== 200) throw apiFailure(begun, jsonOf(await bodyText(begun)));
-      begun.socket.setTimeout(0);
+      begun.socket.setTimeout(this.time.silentMs);
       return begun;
     });
     let rest = "";
     response.setEncoding("utf8");
-    for await (const piece of response as AsyncIterable<string>) {
-      const lines = (rest + piece).split("\n");
-      rest = lines.pop() ?? "";
-      if (rest.length > MOST_LINE) throw new Error("an event of the watch is too long");
-      for (const line of lines) if (line.trim() !== "") yield jsonOf(line);
+    try {
+      for await (const piece of response as AsyncIterable<string>) {
+        const lines = (rest + piece).split("\n");
+        rest = lines.pop() ?? "";
+        if (rest.length > MOST_LINE) throw new Error("an event of the watch is too long");
+        for (const line of lines) if (line.trim() !== "") yield jsonOf(line);
+      }
+    } catch (thrown) {
+      if (signal.aborted || !isLost(thrown)) throw thrown;
     }
   }
 
@@ -384,7 +401,14 @@ const LOST = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOST
  * object.
  */
 const isPassing = (thrown: unknown): boolean =>
-  thrown instanceof ApiFailure ? BUSY.has(thrown.status) : isLost(thrown);
+  thrown instanceof ApiFailure ? BUSY.has(thrown.status) || isOvertaken(thrown) : isLost(thrown);
+
+/**
+ * Somebody else changed an object between the server's look and its own change, most often the count of a quota: it
+ * refuses a creation then, and has done nothing.
+ */
+export const isOvertaken = ({ status, reason, message }: ApiFailure): boolean =>
+  status === 409 && reason === "Conflict" && message.includes("the object has been modified");
 
 /**
  * Whether the server is away. Its own errors, such as a failed webhook, are answers, and waiting long does not help.
@@ -410,13 +434,7 @@ export const isThere = (thrown: unknown): boolean =>
 /** The connection was lost or could not be made. */
 export const isLost = (thrown: unknown): boolean => LOST.has(errorCode(thrown) ?? "");
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return { message: text.trim().slice(0, 500) };
-  }
-}
+const jsonOf = (text: string): unknown => parsedJson(text) ?? { message: text.trim().slice(0, 500) };
 
 /** The cluster and namespace of an address; sends no request to the cluster yet. */
 export async function clusterOf(

@@ -30,6 +30,8 @@ export async function podIfAny(
 }
 
 const QUOTA_LOOK_MS = 2000;
+/** Between two watches, in case each ends at once. */
+const NEXT_WATCH_MS = 500;
 
 /** Creates a pod; returns it as the cluster made it. */
 export const createdPod = (
@@ -123,6 +125,7 @@ export async function untilRunning(
       const watching = { latest, container, signal, place };
       if (isReady(latest.last, watching) || (await watchUntilReady(cluster, pod, watching)))
         return latest.last;
+      await cluster.time.wait(NEXT_WATCH_MS, signal);
     }
   } catch (thrown) {
     if (!signal.aborted || thrown instanceof HarnessError) throw thrown;
@@ -307,7 +310,8 @@ interface ContainerState {
   };
 }
 
-const IMAGE = /^(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|ErrImageInspect)$/;
+const IMAGE =
+  /^(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|ImageInspectError|RegistryUnavailable|SignatureValidationFailed)$/;
 const STUCK = /^(?:CreateContainerConfigError|CreateContainerError|RunContainerError|CrashLoopBackOff)$/;
 
 export const isRunning = ({ status }: PodState, container: string): boolean =>

@@ -17,6 +17,8 @@ export interface PodPlay {
   readonly podReason?: string;
   /** Ended by a drained node. */
   readonly disrupted?: boolean;
+  /** The pod begins once this settles. */
+  readonly from?: Promise<unknown>;
   /** The pod waits for this and never begins. */
   readonly waits?: { readonly reason: string; readonly message: string };
   /** The pod runs until this settles. */
@@ -39,6 +41,8 @@ interface Faults {
   mutates: (job: Job) => void;
   /** Each watch ends after this many events. */
   watchEnds: number;
+  /** Answered in the server's place, whatever was asked; the request has no effect. */
+  instead: (said: string) => { readonly status: number; readonly text: string } | undefined;
   /** Called before each request is processed and again before it is answered; a returned promise is awaited. */
   hold: (at: { readonly nth: number; readonly when: "before" | "after" }) => Promise<void> | undefined;
 }
@@ -57,6 +61,8 @@ export interface FakeCluster extends AsyncDisposable {
   readonly maps: Map<string, ConfigMap>;
   readonly deleteJob: (name: string) => void;
   readonly deletePod: (index: number) => void;
+  /** Breaks the connections of all watches. */
+  readonly cutWatches: () => void;
   /** Starts a Job, as a queue does. */
   readonly admit: (name: string) => void;
   /** Retries what was refused, as a controller does. */
@@ -77,6 +83,7 @@ export async function startFakeCluster(
     hasAccount: true,
     mutates: () => undefined,
     watchEnds: Number.POSITIVE_INFINITY,
+    instead: () => undefined,
     hold: () => undefined,
   };
   const store = new Store(faults, play);
@@ -93,6 +100,8 @@ export async function startFakeCluster(
     await faults.hold({ nth, when: "before" });
     const text = Buffer.concat(chunks).toString("utf8");
     const body: unknown = text === "" ? undefined : JSON.parse(text);
+    const other = faults.instead(`${request.method} ${request.url}`);
+    if (other !== undefined) return void response.writeHead(other.status).end(other.text);
     const isWatch = url.searchParams.get("watch") === "true";
     if (isWatch) return store.watch(url, response);
     const [status, value] = store.handle(request.method ?? "GET", url, body);
@@ -120,6 +129,7 @@ export async function startFakeCluster(
     maps: store.maps,
     deleteJob: (name) => store.deleteJob(name),
     deletePod: (index) => store.deletePod(index),
+    cutWatches: () => store.cutWatches(),
     admit: (name) =>
       void store.handle("PATCH", new URL(`http://stub/namespaces/team/jobs/${name}`), {
         spec: { suspend: false },
@@ -147,6 +157,7 @@ class Store {
   readonly ran: string[] = [];
   readonly #faults: Faults;
   readonly #play: Parameters<typeof startFakeCluster>[0] & {};
+  readonly #watching = new Set<ServerResponse>();
   readonly #watchers = new Set<(type: string, pod: Pod) => void>();
   readonly #controllers = new Map<string, Controller>();
   #version = 100;
@@ -289,7 +300,15 @@ class Store {
     for (const pod of this.pods.values())
       if (Number(pod.metadata?.resourceVersion) > since) tell("MODIFIED", pod);
     this.#watchers.add(tell);
-    response.once("close", () => this.#watchers.delete(tell));
+    this.#watching.add(response);
+    response.once("close", () => {
+      this.#watchers.delete(tell);
+      this.#watching.delete(response);
+    });
+  }
+
+  cutWatches(): void {
+    for (const response of this.#watching) response.destroy();
   }
 
   #begin(name: string): void {
@@ -389,7 +408,7 @@ class Controller {
     this.#active.set(index, pod);
     const times = this.#times;
     this.#world.pod(waiting(pod, play), "ADDED");
-    await new Promise(setImmediate);
+    await (play.from ?? new Promise(setImmediate));
     if (play.waits !== undefined || times !== this.#times) return;
     this.#world.ran(`${index}/${attempt}`);
     this.#world.pod({ ...pod, status: { ...pod.status, phase: "Running" } }, "MODIFIED");

@@ -33,11 +33,13 @@ export interface ObjectsApi extends AsyncDisposable {
 interface Times {
   readonly patienceMs?: number;
   readonly answerMs?: number;
+  readonly silentMs?: number;
 }
 
 export async function objectsApi({
   patienceMs = 10_000,
   answerMs = 30_000,
+  silentMs = 90_000,
 }: Times = {}): Promise<ObjectsApi> {
   let now = 0;
   let back = 0;
@@ -54,6 +56,7 @@ export async function objectsApi({
     },
     random: () => 0.5,
     answerMs,
+    silentMs,
   };
   const server = createServer((request, response) => void answer(api, request, response));
   server.on("connection", (socket: Socket) => {

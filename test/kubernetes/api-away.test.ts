@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import test, { describe } from "node:test";
@@ -17,6 +17,7 @@ import { attachTo } from "../../src/kubernetes/connect-box.ts";
 import { createdPod, podOf, untilRunning } from "../../src/kubernetes/pod-watch.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { clusterAt, type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
+import { statusOf } from "../fakes/kubernetes-api.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 
 const MINUTE = 60_000;
@@ -53,6 +54,7 @@ const REAL: ClusterTime = {
   wait: () => new Promise(setImmediate),
   random: () => 0.5,
   answerMs: 30_000,
+  silentMs: 90_000,
 };
 
 /** Accepts no more connections: attempts to establish one get no answer. */
@@ -209,6 +211,66 @@ test("a watch may be silent for longer than a request", async () => {
   const cluster = clusterAt(server.port, 20, { ...REAL, answerMs: 500 });
   for await (const event of cluster.watch(POD, NEVER)) events.push(event);
   assert.deepEqual(events, [{ first: 1 }, { second: 2 }]);
+});
+
+/** A watch of which one event comes, and then what `after` does. */
+async function watched(
+  after: (response: ServerResponse) => void,
+  silentMs: number,
+): Promise<readonly unknown[]> {
+  await using server = await serving((_, response) => {
+    response.write('{"first":1}\n', () => after(response));
+  });
+  const events: unknown[] = [];
+  for await (const event of clusterAt(server.port, 20, { ...REAL, silentMs }).watch(POD, NEVER))
+    events.push(event);
+  return events;
+}
+
+test("a watch whose connection breaks ends like one that the server ends", async () => {
+  assert.deepEqual(await watched((response) => response.destroy(), 90_000), [{ first: 1 }]);
+});
+
+test("a watch that stays silent for too long counts as lost", { timeout: 20_000 }, async () => {
+  assert.deepEqual(await watched(() => undefined, 100), [{ first: 1 }]);
+});
+
+test("the watches of a starting pod that end at once are begun again with a pause between them", async () => {
+  await using api = await answered();
+  const waiting = { status: { phase: "Pending" } };
+  api.objects.set(POD, waiting);
+  // Without a watch of its own, this server answers one with a list, and ends it.
+  const watches = (): number => api.heard.filter((each) => each.includes("watch=1")).length;
+  api.onWait = () => {
+    if (watches() === 3) api.objects.set(POD, RUNNING);
+  };
+  await untilRunning(api.cluster, PLAN, "box", starting);
+  assert.equal(watches(), 3);
+  assert.ok(api.waited() >= 1000, String(api.waited()));
+});
+
+test("a page of a proxy is not taken for an object", async () => {
+  const page = "<!doctype html><title>Sign in</title>";
+  await using server = await serving((_, response) => void response.end(page));
+  const asked = podOf(clusterAt(server.port, 20, REAL), PLAN);
+  await assert.rejects(asked, {
+    exit: EXIT.sandbox,
+    message: `no pod as a box: refused: the answer is not an object of Kubernetes: ${page}`,
+  });
+});
+
+test("a creation is repeated if somebody changed the quota meanwhile", async () => {
+  const told =
+    'Operation cannot be fulfilled on resourcequotas "team": the object has been modified; please apply your changes to the latest version and try again';
+  let times = 0;
+  await using server = await serving((request, response) => {
+    request.resume();
+    times += 1;
+    response.writeHead(times < 3 ? 409 : 201);
+    response.end(JSON.stringify(times < 3 ? statusOf(409, "Conflict", told) : { made: times }));
+  });
+  const cluster = clusterAt(server.port, 10_000, REAL);
+  assert.deepEqual(await createdPod(cluster, PLAN, podSpec(PLAN), starting), { made: 3 });
 });
 
 test("an abandoned attachment leaves no connection open", { timeout: 20_000 }, async () => {

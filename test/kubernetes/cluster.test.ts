@@ -151,7 +151,7 @@ function waited(random: () => number): Waited {
     now += ms;
     return Promise.resolve();
   };
-  return { pauses, time: { now: () => now, wait, random, answerMs: 30_000 } };
+  return { pauses, time: { now: () => now, wait, random, answerMs: 30_000, silentMs: 90_000 } };
 }
 
 const busyFor = (status: number, headers: Record<string, string>) => (response: ServerResponse) => {

@@ -257,3 +257,18 @@ test("a workspace cannot be mounted over a pod's own folders", () => {
     true,
   ]);
 });
+
+// As the kubelet of 1.33 names them.
+for (const reason of [
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "ErrImageNeverPull",
+  "InvalidImageName",
+  "ImageInspectError",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+])
+  test(`a container that waits with ${reason} gets no image`, () => {
+    const status = { containerStatuses: [{ name: "box", state: { waiting: { reason, message: "so" } } }] };
+    assert.deepEqual(podFailure({ status }), { word: "image cannot be pulled", why: "so" });
+  });

@@ -107,8 +107,9 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
     ended.push(summaryOf(result));
     batch.onResult(result, ended.length);
   };
+  const state = { mayExist: false };
   try {
-    const { uid, template } = await prepareJob(batch, asking, signal);
+    const { uid, template } = await prepareJob(batch, asking, signal, state);
     const { cluster } = batch;
     const end = await watchBatch({ ...asking, uid, template, cluster, rows, known, onResult }, signal);
     if (end === "deleted")
@@ -116,7 +117,9 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
     warn(
-      `the batch continues in the cluster: --resume watches it, kubectl delete job ${batchName(plan.hash)} ends it`,
+      state.mayExist
+        ? `the batch continues in the cluster: --resume watches it, kubectl delete job ${batchName(plan.hash)} ends it`
+        : "nothing was started in the cluster; a batch that was started there before continues",
     );
   }
   return {
@@ -134,17 +137,24 @@ type RetryContext = Parameters<typeof patiently>[0];
  * Returns a Job with all its rows, continuing from wherever preparation stopped: the Job is made suspended, gets its
  * rows, and only then begins. Each step may be repeated, also by several commands at once.
  */
-async function prepareJob(batch: ClusterBatch, asking: RetryContext, signal: AbortSignal): Promise<SeenJob> {
+async function prepareJob(
+  batch: ClusterBatch,
+  asking: RetryContext,
+  signal: AbortSignal,
+  state: { mayExist: boolean },
+): Promise<SeenJob> {
   const { cluster, plan, resume, warn } = batch;
   const name = batchName(plan.hash);
   const read = (): Promise<SeenJob | undefined> =>
     patiently(asking, () => cluster.readJob(name, signal), signal);
   let job = await read();
+  state.mayExist = job !== undefined;
   if (job !== undefined && !resume) throw alreadyExists(plan, job);
   if (job === undefined) {
     await refuseOlder(batch, asking, signal);
     // Distinguishes our own request, if its answer was lost, from a request of another command.
     const by = randomUUID();
+    state.mayExist = true;
     await patiently(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
     job = await read();
     if (job !== undefined && job.by !== by && !resume) throw alreadyExists(plan, job);

@@ -184,6 +184,7 @@ class KnownRows {
   readonly #pods: PodComparison;
   readonly #listed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
+  #hasRun = false;
 
   constructor(batch: WatchedBatch) {
     this.#batch = batch;
@@ -210,6 +211,7 @@ class KnownRows {
     const before = this.#last.get(index);
     if (!isNews(pod, before)) return;
     this.#last.set(index, pod);
+    if (pod.phase !== "waiting") this.#hasRun = true;
     if (isOver(pod) && (before === undefined || before.name !== pod.name || !isOver(before)))
       this.#moved.resolve();
   }
@@ -250,13 +252,17 @@ class KnownRows {
     );
   }
 
-  /** The waiting pods, and whether any pod is running. */
-  standing(): { readonly waiting: readonly SeenPod[]; readonly isRunning: boolean } {
+  /** The waiting pods, whether any pod is running, and whether any was, or ended, since this was last asked. */
+  standing(): {
+    readonly waiting: readonly SeenPod[];
+    readonly isRunning: boolean;
+    readonly hasRun: boolean;
+  } {
     const pods = [...this.#last.values()];
-    return {
-      waiting: pods.filter(({ phase, gone }) => phase === "waiting" && !gone),
-      isRunning: pods.some(({ phase, gone }) => phase === "running" && !gone),
-    };
+    const isRunning = pods.some(({ phase, gone }) => phase === "running" && !gone);
+    const hasRun = isRunning || this.#hasRun;
+    this.#hasRun = false;
+    return { waiting: pods.filter(({ phase, gone }) => phase === "waiting" && !gone), isRunning, hasRun };
   }
 
   /** Resolves once a pod has ended, else after a while. */
@@ -320,8 +326,8 @@ class StallWatch {
           : "the Job is suspended: its pods are created once somebody resumes it",
       );
     }
-    const { waiting, isRunning } = rows.standing();
-    if (isRunning) this.#since = clock.now();
+    const { waiting, isRunning, hasRun } = rows.standing();
+    if (hasRun) this.#since = clock.now();
     const why = waiting.length > 0 ? reasonsOf(waiting) : isRunning ? [] : await this.#whyNone(signal);
     for (const each of why) this.#tell(each);
     if (clock.now() - this.#since <= PATIENCE_MS) return;
