@@ -55,17 +55,27 @@ class EditorSessions implements AcpHost, AsyncDisposable {
     return this.#chat(workspace, link, id);
   }
 
-  async resume(id: string, folder: string, link: EditorLink): Promise<EditorSession> {
+  async resume(
+    id: string,
+    folder: string,
+    link: EditorLink,
+    leave: () => Promise<void>,
+  ): Promise<EditorSession> {
     const workspace = runWorkspace(folder, "open a folder that exists");
     const session = this.#kept(id, workspace);
-    if (session === undefined) return this.#chat(workspace, link, id);
-    const own = session.info().workspace;
+    const own = session?.info().workspace ?? workspace;
     if (own !== workspace)
-      throw new HarnessError(EXIT.usage, `session ${session.id} works in ${own}`, "open that folder");
-    const taken = await takenUp(this.#parts.host, session.id);
-    const chat = await this.#chat(workspace, link, session.id, taken);
-    await chat.resume(session);
-    return chat;
+      throw new HarnessError(EXIT.usage, `session ${id} works in ${own}`, "open that folder");
+    const taken = session === undefined ? undefined : await takenUp(this.#parts.host, session.id);
+    const chat = await this.#chat(workspace, link, session?.id ?? id, taken);
+    try {
+      await leave();
+      if (session !== undefined) await chat.resume(session);
+      return chat;
+    } catch (thrown) {
+      await chat.close();
+      throw thrown;
+    }
   }
 
   /** Undefined if nothing was said in the session yet. */

@@ -72,7 +72,13 @@ export interface ListedSession {
 export interface AcpHost {
   readonly version: string;
   readonly begin: (folder: string, link: EditorLink) => Promise<EditorSession>;
-  readonly resume: (id: string, folder: string, link: EditorLink) => Promise<EditorSession>;
+  /** `leave` closes the session if it is open already; called once nothing more speaks against its opening. */
+  readonly resume: (
+    id: string,
+    folder: string,
+    link: EditorLink,
+    leave: () => Promise<void>,
+  ) => Promise<EditorSession>;
   readonly list: (folder: string | undefined) => Promise<readonly ListedSession[]>;
 }
 
@@ -166,11 +172,11 @@ class Editor {
       throw RequestError.invalidRequest({ sessionId }, "this session is already being opened");
     this.#loading.add(sessionId);
     const updates = new EditorUpdates(client);
-    const opened = async (): Promise<EditorSession> => {
+    const leave = async (): Promise<void> => {
       await this.#sessions.get(sessionId)?.session.close();
       this.#sessions.delete(sessionId);
-      return this.#host.resume(sessionId, folder, updates.link);
     };
+    const opened = (): Promise<EditorSession> => this.#host.resume(sessionId, folder, updates.link, leave);
     const session = await this.#open(updates, where, opened).finally(() => this.#loading.delete(sessionId));
     if (again) for (const each of replayed(session.messages(), session.workspace)) updates.update(each);
     await updates.all();

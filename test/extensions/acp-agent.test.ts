@@ -9,6 +9,7 @@ import {
   type SessionNotification,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import {
   type AcpHost,
@@ -77,8 +78,10 @@ async function editing(fake: Fake) {
   const host: AcpHost = {
     version: "1",
     begin,
-    resume: async (_, folder, link) => {
+    resume: async (_, folder, link, leave) => {
       await fake.begins;
+      if (folder === "/other") throw new HarnessError(EXIT.usage, "it works elsewhere", "");
+      await leave();
       return begin(folder, link);
     },
     list: () => Promise.resolve([]),
@@ -198,6 +201,22 @@ test("a session is opened only once at a time", async () => {
   await load("s");
   await assert.rejects(load("s", "relative"), /absolute/);
   assert.deepEqual(await editor.say("hello"), { stopReason: "end_turn" });
+});
+
+test("a session that cannot be opened again as asked stays open as it is", async () => {
+  const fake: Fake = { commands: () => Promise.resolve([]), prompts: [], events: [] };
+  const editor = await editing(fake);
+  const { session } = methods.agent;
+  await editor.agent.request(session.new, { cwd: "/w", mcpServers: [] });
+  await assert.rejects(
+    editor.agent.request(session.load, { sessionId: "s", cwd: "/other", mcpServers: [] }),
+    /it works elsewhere/,
+  );
+  await editor.say("still here");
+  assert.deepEqual(fake.prompts, ["still here"]);
+  await editor.agent.request(session.load, { sessionId: "s", cwd: "/w", mcpServers: [] });
+  await editor.say("loaded");
+  assert.deepEqual(fake.prompts, ["still here", "loaded"]);
 });
 
 test("the supported version is named whatever is requested, and a folder must be absolute", async () => {
