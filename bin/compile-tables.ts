@@ -340,6 +340,7 @@ const PROGRAM_WORDS = table(
     packages: z.strictObject({ npm: words, pip: words, cargo: words, go: words, files: words }),
     maven: z.strictObject({ flags: words, values: words, properties: words }),
     python: z.strictObject({ "reaching modules": words }),
+    carriers: z.record(z.string(), words),
   }),
   ({ git, python, ...others }, file) => {
     const list = "readonly string[]";
@@ -348,12 +349,11 @@ const PROGRAM_WORDS = table(
     readonly obeyedSections: ${list}; readonly obeyed: ${list}; readonly shownSections: ${list}; readonly shown: ${list};
     readonly harmlessValues: Readonly<Record<string, ${list}>>;
   };
-  readonly ssh: { readonly runs: ${list}; readonly connection: ${list} };
-  readonly systemctl: { readonly reports: ${list}; readonly power: ${list} };
+  readonly ssh: { readonly runs: ${list}; readonly connection: ${list} }; readonly systemctl: { readonly reports: ${list}; readonly power: ${list} };
   readonly checks: Readonly<Record<"scripts" | "targets" | "programs", ${list}>>;
   readonly packages: Readonly<Record<"npm" | "pip" | "cargo" | "go" | "files", ${list}>>;
-  readonly maven: { readonly flags: ${list}; readonly values: ${list}; readonly properties: ${list} };
-  readonly python: { readonly reachingModules: ${list} };
+  readonly maven: { readonly flags: ${list}; readonly values: ${list}; readonly properties: ${list} }; readonly python: { readonly reachingModules: ${list} };
+  readonly carriers: Readonly<Record<"here" | "elsewhere" | "elsewhere as words" | "text options" | "prose", ${list}>>;
 }`;
     const settings = {
       obeyedSections: git["obeyed sections"],

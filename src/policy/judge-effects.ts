@@ -15,6 +15,7 @@ import {
   type Worth,
 } from "./containment.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
+import { folderOfPattern, isBroad, SYSTEM_TOP } from "./paths/broad-places.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import {
   isKept,
@@ -255,30 +256,6 @@ function worthOf(doubt: Doubt, inside: boolean): Worth {
   return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : UNKNOWN_DEED;
 }
 
-const TOPS =
-  "(?:bin|boot|dev|etc|home|lib\\w*|media|mnt|opt|proc|root|run|s?bin|srv|sys|usr|var|Users|System|Library|Applications)";
-const SYSTEM_TOP = new RegExp(`^/${TOPS}$`);
-/** Folders whose subfolders count as everything. */
-const SYSTEM = new RegExp(`^/${TOPS}(?:/[^/]+)?$`);
-
-/**
- * The workspace itself, a folder above it, a home or a system folder. A pattern for all of a folder counts as the
- * folder.
- */
-export function isBroad(
-  path: string,
-  { workspace, home }: Pick<PolicyPlaces, "workspace" | "home">,
-): boolean {
-  const folder = folderOfPattern(path);
-  const holds = (inner: string): boolean => isInside(folder, inner);
-  return (
-    holds(workspace) ||
-    holds(home) ||
-    isTop(folder) ||
-    (SYSTEM.test(folder) && !folder.startsWith(`${workspace}/`))
-  );
-}
-
 /**
  * Whether the path stands for a whole folder outside the workspace, by a pattern or by the folder's own name: `rm ~/*`,
  * `mv /etc x`. Such a command needs no recursive option. The permissions of a folder alone are not those of everything in it.
@@ -288,22 +265,6 @@ function namesAll(path: string, change: "delete" | "permissions", places: Policy
   if (kind !== "outside" && kind !== "system") return false;
   if (folderOfPattern(path) !== path) return true;
   return change === "delete" && (path === "/" || path === places.home || SYSTEM_TOP.test(path));
-}
-
-/** Any folder directly below the root, except temporary ones. */
-const isTop = (folder: string): boolean => /^\/[^/]+$/.test(folder) && folder !== "/tmp";
-
-/** `/a/*`, `/a/.*`, `/a/[a-z]*`: the path without the last names that are only a pattern. */
-function folderOfPattern(path: string): string {
-  let folder = path;
-  for (;;) {
-    const slash = folder.lastIndexOf("/");
-    const name = folder.slice(slash + 1);
-    if (slash === -1 || !/[*?[]/.test(name) || /[^*?.[\]!^-]/.test(name.replaceAll(/\[[^\]]*\]/g, "?")))
-      break;
-    folder = folder.slice(0, slash);
-  }
-  return folder === "" ? "/" : folder;
 }
 
 type CodeEffect = Extract<Effect, { readonly kind: "code" }>;

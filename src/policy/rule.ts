@@ -3,7 +3,8 @@ import { type Verdict, VERDICTS } from "../core/decision.ts";
 import { lastName } from "../core/file-names.ts";
 import { nearest, readWildcard, type Wildcard } from "../core/wording.ts";
 import { CHANGE_KINDS, type Effect } from "./effects/effect.ts";
-import { DOUBTS, isBroad } from "./judge-effects.ts";
+import { DOUBTS } from "./judge-effects.ts";
+import { isBroad } from "./paths/broad-places.ts";
 import { fixedPart, type PathPattern, readPathPattern, takesAll } from "./paths/path-pattern.ts";
 import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "./programs/program-models.ts";
 

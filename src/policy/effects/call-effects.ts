@@ -13,6 +13,7 @@ import {
 import type { Models } from "../programs/program-models.ts";
 import type { List, Node, Simple, Span, Word } from "../shell/shell-syntax.ts";
 import type { Assumptions } from "./assume.ts";
+import { carriedBy, isCarriedDanger, isElsewhere } from "./carried-dangers.ts";
 import type { Doubt, Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
@@ -50,6 +51,8 @@ export interface Walk {
   readonly calls: Called[];
   /** Something was met that assumptions could resolve. */
   assumable: boolean;
+  /** How many commands that only may run are around the one that is judged now. */
+  carrying: number;
   /** The bound is reached: nothing is judged more than once. */
   readonly crowded: boolean;
   add(found: FoundEffect, by: string, span: Span): void;
@@ -62,6 +65,8 @@ export interface Walk {
   node(node: Node, scope: Scope, input: Use["input"]): Scope;
   inSubshell(body: Node, scope: Scope, input?: Use["input"]): "unknown" | "network";
   deeper(span: Span, work: () => unknown): void;
+  /** Reads a text of this length that a shell inside the judged text runs; doubts it where that would be too much. */
+  innerText(length: number, span: Span, work: () => void): void;
   args(words: readonly Word[], scope: Scope): readonly Arg[];
 }
 
@@ -79,6 +84,7 @@ export type Words = readonly [Arg, ...Arg[]];
 export function callEffects(words: Words, at: CallAt): Scope {
   const { walk, scope } = at;
   const [name] = words;
+  const before = walk.effects.length;
   // A function defined in the text: its body was judged at the definition.
   if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
   if (name.kind !== "literal") doubtName(name, walk);
@@ -91,9 +97,41 @@ export function callEffects(words: Words, at: CallAt): Scope {
   else if (model === undefined && !name.value.includes(UNKNOWN))
     walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
   if (model !== undefined) effectsPerFolder(model, words, at);
+  addCarriedDangers(words, before, at);
   const next = trusted ? scopeAfter(program, words, { scope, home: walk.world.home }) : scope;
   if (next.folders !== scope.folders) walk.noteFolders(next.folders);
   return next;
+}
+
+/** Adds the dangers of commands and texts that the command may run without being followed. */
+function addCarriedDangers(words: Words, before: number, at: CallAt): void {
+  const { walk } = at;
+  if (walk.carrying >= MAX_CARRIED || walk.crowded || walk.world.assumptions !== null) return;
+  const found = walk.effects.slice(before);
+  if (found.length === 0) return;
+  const [program] = programOf(words[0].value);
+  const elsewhere = isElsewhere(program);
+  const inner = elsewhere ? inFolder(at, null) : at;
+  const { commands, texts } = carriedBy(program, words, found);
+  for (const command of commands) addDangers(walk, elsewhere, () => innerEffects(command, inner));
+  for (const text of texts) addTextDangers(text, inner, elsewhere);
+}
+
+/** Adds the dangers of a text that a shell may run. */
+export function addTextDangers(text: Arg, at: CallAt, elsewhere = false): void {
+  addDangers(at.walk, elsewhere, () => collected(at, () => innerTextEffects(text, at)));
+}
+
+/** How deep carried commands are looked for in carried commands. */
+const MAX_CARRIED = 2;
+
+function addDangers(walk: Walk, elsewhere: boolean, effectsIn: () => readonly Effect[]): void {
+  const calls = walk.calls.length;
+  walk.carrying += 1;
+  const dangers = effectsIn().filter((effect) => isCarriedDanger(effect, walk.world, elsewhere));
+  walk.carrying -= 1;
+  if (dangers.length === 0) walk.calls.length = calls;
+  walk.effects.push(...dangers);
 }
 
 function doubtName({ value, span, feed }: Arg, walk: Walk): void {
@@ -328,13 +366,20 @@ function cdTarget(words: Words, folder: Place): Place {
 }
 
 /** Effects of a text that a shell runs. */
-function innerTextEffects(text: Arg, { walk, scope, input }: CallAt): void {
+function innerTextEffects(text: Arg, at: CallAt): void {
+  const { walk } = at;
   if (text.kind !== "literal") {
     walk.doubt("word.dynamic", text.value, text.span);
     const from = text.feed === "network" ? "fetched" : "input";
     walk.add({ kind: "code", from, path: null }, "shell", text.span);
   }
   if (text.value.replaceAll(UNKNOWN, "").trim() === "") return;
+  walk.innerText(text.value.length, text.span, () => {
+    readTextEffects(text, at);
+  });
+}
+
+function readTextEffects(text: Arg, { walk, scope, input }: CallAt): void {
   // An unknown part is read as some word, so that dangers around it are still found.
   const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
   const before = walk.effects.length;

@@ -13,6 +13,7 @@ import type {
 } from "../shell/shell-syntax.ts";
 import { isFilter, isXargs, namedByVariable } from "./assume.ts";
 import {
+  addTextDangers,
   type Called,
   calledFrom,
   callEffects,
@@ -37,6 +38,9 @@ const MAX_SEEN = 10_000;
 const MAX_DEPTH_SEEN = 200;
 /** Bound on the words of all commands together: nested wrappers pass the same words on. */
 const MAX_WORDS = 50_000;
+/** Bounds on texts inside texts: each one is read again at every level. */
+const MAX_TEXT_DEPTH = 40;
+const MAX_TEXT_CHARACTERS = 1_000_000;
 
 /** Turns a tree of commands into effects. One walk judges one text with all texts inside it. */
 export class EffectWalk implements Walk {
@@ -50,11 +54,14 @@ export class EffectWalk implements Walk {
   strays = false;
   /** Something was met that assumptions could resolve. */
   assumable = false;
+  carrying = 0;
   private call = -1;
   private depth = 0;
   /** How many commands are around the one that is judged now, itself included. */
   private openCommands = 0;
   private wordCount = 0;
+  private textDepth = 0;
+  private textCharacters = 0;
   private limitReported = false;
   private unseenReported = false;
 
@@ -130,6 +137,17 @@ export class EffectWalk implements Walk {
 
   deeper(span: Span, work: () => unknown): void {
     if (this.enterLevel(span)) this.leaveLevel(work());
+  }
+
+  innerText(length: number, span: Span, work: () => void): void {
+    this.textCharacters += length;
+    if (this.textDepth >= MAX_TEXT_DEPTH || this.textCharacters > MAX_TEXT_CHARACTERS) {
+      this.doubtUnseen(span);
+      return;
+    }
+    this.textDepth += 1;
+    work();
+    this.textDepth -= 1;
   }
 
   /** Goes one level deeper, until `leaveLevel` is called; false where that would be too deep or too much. */
@@ -247,8 +265,8 @@ export class EffectWalk implements Walk {
         : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
     if (!isCommand(words))
       return node.assignments.reduce((now, each) => scopeAfterAssignment(each, now, this), scope);
-    for (const each of node.assignments) prefixEffects(each, words[0], scope, this);
     const at = { walk: this, scope, input: fed, span: node.span };
+    for (const each of node.assignments) prefixEffects(each, words[0], at);
     const after = callEffects(words, at);
     if (!this.crowded) guessedEffects(words, at);
     return after;
@@ -328,14 +346,19 @@ const quietArgs = (
   );
 
 /** `name=value` in front of a command. Before `read`, `IFS` only says where the line is split. */
-function prefixEffects(assignment: Assignment, command: Arg, scope: Scope, walk: Walk): void {
+function prefixEffects(assignment: Assignment, command: Arg, at: At & { readonly span: Span }): void {
+  const { walk, scope } = at;
   const value = valueOf(assignment, scope, walk);
   const { name, span, append } = assignment;
   const known = value?.kind === "literal" ? value.value : null;
   const cuts =
     name === "IFS" && known !== null && !append && command.kind === "literal" && command.value === "read";
-  if (!cuts && !isInert(name, known))
-    walk.doubt(variableDoubt(name), name, span, isTame(name, known, around(scope, walk)));
+  if (cuts || isInert(name, known)) return;
+  const doubt = variableDoubt(name);
+  walk.doubt(doubt, name, span, isTame(name, known, around(scope, walk)));
+  // `GIT_SSH_COMMAND`, `PAGER`, `EDITOR`: the value is a command.
+  if (doubt === "env.unknown" && value !== null && known !== null && /\s/.test(known) && !walk.crowded)
+    addTextDangers(value, at);
 }
 
 /** `name=value` without a command. */

@@ -5,7 +5,7 @@ describe("ssh and programs that use it", () => {
   tells({
     "ssh -V": "allow",
     "ssh -p 2222 dev@host.example uptime": "ask; network host.example",
-    "ssh dev@host.example rm -rf /": "ask; network host.example",
+    "ssh dev@host.example rm -rf /": "deny; network host.example; delete -f -r /",
     "ssh -i ~/.ssh/id_rsa host.example": "ask; read /home/dev/.ssh/id_rsa; network host.example",
     "ssh -o BatchMode=yes -o ConnectTimeout=5 host.example": "ask; network host.example",
     "ssh -o ProxyCommand='rm -rf /' host.example": "deny; network host.example; delete -f -r /",
