@@ -172,7 +172,7 @@ async function takeOut(
   root: string,
   { from, to, copies }: Taking,
 ): Promise<Omit<Quarantined, "at"> | undefined> {
-  await using parent = await holdFolder(root, path.relative(root, path.dirname(from)));
+  using parent = holdFolder(root, path.relative(root, path.dirname(from)));
   const entry = parent.entry(path.basename(from));
   const stats = await lstatIfThere(entry);
   if (stats === undefined) return undefined;
@@ -195,8 +195,13 @@ const MAX_LENGTH = 4000;
 
 const NO_CHANGES = { cuts: [], modes: [], renames: [], partName: String };
 
-/** Another name of the file may be one of the user's, so the rights are removed from a copy. */
+/**
+ * Another name of the file may be one of the user's; then the rights are removed from a copy. Out of the workspace, the
+ * file gets no further names.
+ */
 async function withoutRights(file: string, copies: SharedCopies): Promise<void> {
+  const stats = await lstatIfThere(file);
+  if (stats?.isFile() === true && stats.nlink === 1) return chmod(file, 0o600);
   const copied = `${file}.copy`;
   await copies.file(file, copied);
   await rename(copied, file);
@@ -223,11 +228,19 @@ async function takeFolder(entry: string, mode: number, { from, to, copies }: Tak
   return takeBackCommand({ from, to, done });
 }
 
-/** The command that puts the thing back: a plain move if the thing was only moved. */
+/** The command that puts the thing back: a plain move if there is nothing inside it to restore. */
 async function takeBackCommand(taken: TakenOut): Promise<string> {
   const { from, to, done } = taken;
-  const untouched = done.cuts.length + done.modes.length + done.renames.length === 0;
-  if (untouched && Buffer.byteLength(from) < MAX_LENGTH) return `mv -nT -- ${quoted(to)} ${quoted(from)}`;
+  const [mode, ...more] = done.modes;
+  const isFile = mode === undefined || (mode.rel === "" && !mode.folder);
+  const isPlain = isFile && done.cuts.length + more.length + done.renames.length === 0;
+  if (isPlain && Buffer.byteLength(from) < MAX_LENGTH) {
+    const [out, back] = [quoted(to), quoted(from)];
+    if (mode === undefined) return `mv -nT -- ${out} ${back}`;
+    // The right to execute comes back only with the file.
+    const isFree = `[ ! -e ${back} ] && [ ! -L ${back} ]`;
+    return `${isFree} && chmod ${mode.mode.toString(8)} -- ${out} && mv -nT -- ${out} ${back}`;
+  }
   const file = `${to}.take-back.sh`;
   await writeFile(file, takeBackScript(taken), { mode: 0o600 });
   return `sh ${quoted(file)}`;

@@ -11,7 +11,7 @@ import {
   openSync,
   type Stats,
 } from "node:fs";
-import { type FileHandle, lstat, open } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/raw-data.ts";
@@ -108,29 +108,33 @@ export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.
  * by part without following links, and its entries are then named through the open descriptor.
  * Limit: only Linux can name entries through a descriptor; elsewhere the path itself is used, and a race can be lost.
  */
-export interface HeldFolder extends AsyncDisposable {
+export interface HeldFolder extends Disposable {
   /** The path of an entry of this very folder. */
   readonly entry: (name: string) => string;
 }
 
 /** Throws ELOOP or ENOTDIR if a part of `relative` is no longer a folder. */
-export async function holdFolder(root: string, relative: string): Promise<HeldFolder> {
-  let handle = await open(bytesOfText(root), DIRECTORY);
+export function holdFolder(root: string, relative: string): HeldFolder {
+  let folder = openSync(bytesOfText(root), DIRECTORY);
   let at = root;
   for (const part of relative.split(path.sep).filter((name) => name !== "" && name !== ".")) {
     at = path.join(at, part);
-    await using above = handle;
-    handle = await open(bytesOfText(through(above, part, at)), DIRECTORY);
+    const above = folder;
+    try {
+      folder = openSync(bytesOfText(through(above, part, at)), DIRECTORY);
+    } finally {
+      closeSync(above);
+    }
   }
-  const [kept, place] = [handle, at];
+  const [kept, place] = [folder, at];
   return {
     entry: (name) => through(kept, name, path.join(place, name)),
-    [Symbol.asyncDispose]: () => kept.close(),
+    [Symbol.dispose]: () => closeSync(kept),
   };
 }
 
-const through = (folder: FileHandle, name: string, plain: string): string =>
-  process.platform === "linux" ? `/proc/self/fd/${folder.fd}/${name}` : plain;
+const through = (folder: number, name: string, plain: string): string =>
+  process.platform === "linux" ? `/proc/self/fd/${folder}/${name}` : plain;
 
 /** Turns a path with one character for each byte into one that Node accepts. */
 export const openable = (place: string): string | Buffer =>

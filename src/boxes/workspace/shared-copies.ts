@@ -74,7 +74,7 @@ export class SharedCopies implements AsyncDisposable {
     else if (stats?.isFile() === true) await this.file(from, to);
     else if (stats?.isDirectory() === true) {
       await mkdir(bytesOfText(to), { mode: 0o700 });
-      await using folder = await holdFolder(from, "");
+      using folder = holdFolder(from, "");
       for (const name of await namesInFolder(folder)) await this.#copy(folder.entry(name), `${to}/${name}`);
       await chmod(bytesOfText(to), stats.mode & 0o777);
     }
@@ -152,7 +152,7 @@ export async function remove(file: string): Promise<void> {
   if (stats === undefined) return;
   if (!stats.isDirectory()) return unlink(bytesOfText(file));
   {
-    await using folder = await holdFolder(file, "");
+    using folder = holdFolder(file, "");
     for (const name of await namesInFolder(folder)) await remove(folder.entry(name));
   }
   await rmdir(bytesOfText(file));

@@ -1,6 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import {
+  chmod,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { findAllPlanted, findPlanted, quarantine } from "../../../src/boxes/workspace/quarantine.ts";
@@ -106,6 +118,26 @@ test("a workspace turned into a bare repository loses its HEAD, and harmless nam
   ])
     assert.deepEqual(await find, [home.at("w/HEAD")]);
   assert.deepEqual(await findPlanted(home.at("v"), twin), []);
+});
+
+test("an executable file with one name is made inert without a copy, one with several by a copy", async () => {
+  await using home = await scratch({ "w/a/.envrc": "x", "w/b/.envrc": "y" });
+  const files = ["a", "b"].map((name) => home.at(`w/${name}/.envrc`));
+  await link(home.at("w/b/.envrc"), home.at("w/b/other"));
+  for (const file of files) await chmod(file, 0o755);
+  const before = await Promise.all(files.map((file) => stat(file)));
+  const moved = await quarantine(home.at("w"), files, home.at("state"));
+  const after = await Promise.all(moved.map(({ to }) => stat(to ?? "")));
+  assert.deepEqual(
+    after.map(({ ino, mode }, at) => [ino === before[at]?.ino, mode & 0o777]),
+    [
+      [true, 0o600],
+      [false, 0o600],
+    ],
+  );
+  assert.equal((await stat(home.at("w/b/other"))).mode & 0o777, 0o755);
+  for (const { takeBack } of moved) execFileSync("sh", ["-c", takeBack]);
+  for (const file of files) assert.equal((await stat(file)).mode & 0o777, 0o755);
 });
 
 test("a FIFO is removed", async () => {
