@@ -10,13 +10,12 @@ import {
 } from "../../core/behaviour.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { FolderTree } from "../../platform/folder-tree.ts";
 import { changesBetween, compareReports, type TreeFacts } from "../../vet/compare-versions.ts";
 import { lookAt, type TreeLook } from "../../vet/look/look-at.ts";
 import { touches } from "../../vet/step-plan.ts";
 import { copyRepository, git, staged } from "./staging.ts";
 import { isBare, type VetOptions } from "./vet-box.ts";
-import { obeysIn, reportOf, tryTree, vetWithFacts } from "./vet-repository.ts";
+import { reportOf, timedLook, tryTree, vetWithFacts } from "./vet-repository.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 import {
   brokenLock,
@@ -128,7 +127,7 @@ export async function vetDiff(
   await using both = await staged(options, { granted: [], fill }, signal);
   const { base, head, changed } = ends.found ?? { base: "", head: "", changed: [] };
   const [before, after] = [path.join(both.tree, "base"), path.join(both.tree, "head")];
-  const looked = await lookAt(new FolderTree(before), { signal, obeys: obeysIn(before) });
+  const { looked } = await timedLook(options, before, signal);
   const tried = await tryTree(
     options,
     {

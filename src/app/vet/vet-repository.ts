@@ -103,11 +103,11 @@ export async function tryTree(
   signal: AbortSignal,
 ): Promise<TryResult> {
   const obeys = obeysIn(tree);
-  const looking = lookAt(new FolderTree(tree), { signal, obeys });
+  const looking = timedLook(options, tree, signal);
   looking.catch(() => undefined);
   if (staged !== undefined && staged.notRun !== null)
     return {
-      looked: await looking,
+      looked: (await looking).looked,
       judged: [],
       steps: [],
       unseen: [`nothing was run: ${staged.notRun}`],
@@ -118,7 +118,7 @@ export async function tryTree(
   const connections: Connection[] = [];
   await using box = await stepsBox(options, tree, (one) => connections.push(one), signal);
   const plan = (await planning).filter(chooses);
-  const looked = await looking;
+  const { looked, took } = await looking;
   const [canaries, commit] = await Promise.all([
     preparedIn(box, plan),
     staged?.commit ?? commitIn(box, signal),
@@ -128,7 +128,7 @@ export async function tryTree(
     canaries,
     timeoutMs: options.settings.timeout,
     pids: mostPids(options.settings),
-    until: performance.now() + options.maxMs,
+    until: performance.now() + Math.max(0, options.maxMs - took),
     env: stepVariables(options),
     connections,
     onProgress: options.onProgress,
@@ -168,8 +168,20 @@ export async function tryTree(
   };
 }
 
+/** The look counts against the time for the commands; what is not reached in that time is a finding. */
+export async function timedLook(
+  { maxMs }: Pick<VetOptions, "maxMs">,
+  tree: string,
+  signal: AbortSignal,
+): Promise<{ readonly looked: TreeLook; readonly took: number }> {
+  const started = performance.now();
+  const isLate = (): boolean => performance.now() - started > maxMs;
+  const looked = await lookAt(new FolderTree(tree), { signal, obeys: obeysIn(tree), isLate });
+  return { looked, took: performance.now() - started };
+}
+
 /** Why the host runs or obeys a path of the tree. */
-export const obeysIn =
+const obeysIn =
   (tree: string): JudgedAround["obeys"] =>
   (file) =>
     handoffOf([{ path: file, what: "added", kind: "file" }], tree)[0];

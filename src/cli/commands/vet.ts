@@ -53,7 +53,7 @@ export class Vet extends HarnessCommand {
     isolation: boxFlags.isolation,
     timeout: boxFlags.timeout,
     "max-time": Flags.string({
-      description: "time limit for all commands together (10m)",
+      description: "time limit for looking at the files and for all commands together (10m)",
       helpGroup: "BOX",
       helpValue: "10m",
     }),

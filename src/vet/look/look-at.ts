@@ -1,6 +1,7 @@
 import { isDependencies, isTest } from "../../core/file-names.ts";
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { counted } from "../../core/wording.ts";
 import type { Finding, LookedAtTree, TreeEntry } from "../../core/behaviour.ts";
 import type { Handoff } from "../../core/run-record.ts";
 import { lookAtBuildFile } from "../build-files.ts";
@@ -32,6 +33,8 @@ interface LookOptions {
   readonly signal: AbortSignal;
   /** Why the host runs or obeys a path, by the policy's tables. */
   readonly obeys: (path: string) => Handoff | undefined;
+  /** Whether the time for the look is used up; left out: never. */
+  readonly isLate?: () => boolean;
 }
 
 export interface TreeLook {
@@ -55,11 +58,11 @@ const RUNS = 0o111;
 const AT_ONCE = 50;
 
 /** Looks at a tree before anything in it runs. Nothing in it is run, loaded, unpacked or followed. */
-export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions): Promise<TreeLook> {
+export async function lookAt(tree: LookedAtTree, options: LookOptions): Promise<TreeLook> {
   const found = new Findings();
-  const entries = await entriesOf(tree, found, signal);
+  const entries = await entriesOf(tree, found, options);
   const files = entries.filter(({ kind }) => kind === "file");
-  const look = new Look(tree, { found, signal, obeys, files });
+  const look = new Look(tree, { ...options, found, files });
   await look.all();
   return {
     findings: found.all(),
@@ -75,13 +78,17 @@ const PACKED = /(?:^|\/)\.git\/(?:.*\/)?(?:objects|lfs|logs|refs)\//;
 async function entriesOf(
   tree: LookedAtTree,
   found: Findings,
-  signal: AbortSignal,
+  { signal, isLate }: LookOptions,
 ): Promise<readonly TreeEntry[]> {
   const entries: TreeEntry[] = [];
   const odd = new OddEntries(found);
   const names = new OddNames(found);
   for await (const entry of tree.entries(signal)) {
     if (PACKED.test(entry.path)) continue;
+    if (entries.length % AT_ONCE === 0 && isLate?.() === true) {
+      found.add("look.more", `the time was up after ${entries.length} files and folders were found`);
+      break;
+    }
     if (entries.length >= MAX_ENTRIES) {
       found.add("look.more", `there are more than ${MAX_ENTRIES} files and folders`);
       break;
@@ -158,11 +165,17 @@ class Look {
   }
 
   async all(): Promise<void> {
-    const { files, signal, found } = this.#context;
-    let count = 0;
-    for (const { path } of files) {
-      if ((count += 1) % AT_ONCE === 0) await nextTurn();
+    const { files, signal, found, isLate } = this.#context;
+    for (const [count, { path }] of files.entries()) {
+      if ((count + 1) % AT_ONCE === 0) await nextTurn();
       signal.throwIfAborted();
+      if (isLate?.() === true) {
+        found.add(
+          "look.more",
+          `the time was up after ${count} of ${counted(files.length, "file")} were read`,
+        );
+        break;
+      }
       const file = await this.#read(path);
       if (file === undefined) continue;
       this.#left -= file.bytes.length;

@@ -37,3 +37,18 @@ test("texts designed to slow down a pattern are still examined", async () => {
     assert.ok(looked.findings.length < 500, seed);
   }
 });
+
+test("a look ends when its time is up, and says how far it came", async () => {
+  const files = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`${at}.js`, "eval(atob('eA'))"]));
+  const lookedFor = async (asked: number) => {
+    let left = asked;
+    const { findings } = await lookedAt(files, () => (left -= 1) < 0);
+    return findings.filter(({ rule }) => rule === "look.more").map(({ text }) => text);
+  };
+  assert.deepEqual(await lookedFor(1000), []);
+  assert.deepEqual(await lookedFor(24), ["the time was up after 20 of 200 files were read"]);
+  assert.deepEqual(await lookedFor(2), [
+    "the time was up after 100 files and folders were found",
+    "the time was up after 0 of 100 files were read",
+  ]);
+});
