@@ -13,7 +13,7 @@ import {
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
 import type { AskPerson } from "../tools/tool-context.ts";
-import { Keyboard, type InputPiece, Prompt } from "./terminal-input.ts";
+import { Keyboard, type InputPiece, Prompt, Suspension } from "./terminal-input.ts";
 
 /** The meaning of a key: a reply, or the next thing to ask. */
 export type Choice = PersonReply | "more" | "tell" | "edit";
@@ -350,9 +350,17 @@ export async function askOnce(
     input: process.stdin,
     write: (text) => stderr.write(text),
     onInterrupt: () => false,
-    suspend: () => process.kill(process.pid, "SIGTSTP"),
+    suspend: () => suspension.begin(unstopped),
   });
-  const resume = (): void => keyboard.resume();
+  const suspension = new Suspension();
+  const resume = (): void => {
+    suspension.end();
+    keyboard.resume();
+  };
+  const unstopped = (why: string): void => {
+    stderr.write(`\n${why}\n`);
+    resume();
+  };
   process.on("SIGCONT", resume);
   const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined, rulesFor, edits: true });
   try {

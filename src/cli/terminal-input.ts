@@ -81,8 +81,12 @@ export class Keyboard implements Disposable {
     this.#hand();
   }
 
-  /** The program continues after it was stopped. */
+  /**
+   * The program continues after it was stopped. Raw mode is turned off first, because a shell may have changed the
+   * terminal meanwhile, and Node does not set a mode that it believes to be set.
+   */
   resume(): void {
+    this.#options.input.setRawMode(false);
     this.#grab();
   }
 
@@ -132,6 +136,38 @@ export class Keyboard implements Disposable {
     this.#options.input.setRawMode(false);
   }
 }
+
+/** A signal that stopped the program has stopped it by then. */
+const STOPPING_MS = 50;
+
+/** A program that stops itself for Ctrl-Z, until `fg` continues it. */
+export class Suspension {
+  #isOn = false;
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /**
+   * The system stops no program that no shell could continue (the command of a container, of ssh, of a terminal
+   * window): `unstopped` is called then.
+   */
+  begin(unstopped: (why: string) => void): void {
+    this.#isOn = true;
+    process.kill(process.pid, "SIGTSTP");
+    // After a stop, the handlers of SIGCONT run before this check.
+    setTimeout(() => setImmediate(() => void (this.#isOn && unstopped(UNSTOPPED))), STOPPING_MS);
+  }
+
+  /** The program goes on; false if it did not stop itself. */
+  end(): boolean {
+    const wasOn = this.#isOn;
+    this.#isOn = false;
+    return wasOn;
+  }
+}
+
+const UNSTOPPED = "no shell here could continue a suspended program, so Ctrl-Z does nothing";
 
 /** Keyboard input, in pieces that each belong to one reader. */
 export type InputPiece =

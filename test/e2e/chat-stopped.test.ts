@@ -53,6 +53,52 @@ test("Ctrl-Z restores the shell's terminal, and fg resumes the chat where it was
   assert.equal(await place.read("after"), await place.read("before"));
 });
 
+test("fg during a request draws the current work once, below what the shell printed", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel(["hang"]);
+  await using screen = await onScreen(place, model.flags, { asJob: ":" });
+  await screen.until(READY);
+  await screen.type("take long");
+  await screen.press("Enter");
+  await screen.until(/Esc stops it/);
+  for (const times of [1, 2]) {
+    await screen.press("C-z");
+    await screen.until(new RegExp(`^stopped ${times}$`, "m"));
+    await screen.press("Enter");
+    const shown = await screen.until(new RegExp(`stopped ${times}[^]*Esc stops it`));
+    assert.equal(shown.match(/Esc stops it/g)?.length, 1, shown);
+  }
+  await screen.press("Escape");
+  await screen.until(/cancelled/);
+  await screen.press("C-u");
+  await screen.press("C-d");
+  await screen.until(/left with 0/);
+  assert.equal(await place.read("after"), await place.read("before"));
+});
+
+for (const [how, env] of [
+  ["drawn", {}],
+  ["line-based", { HARNESS_CHAT: "lines" }],
+] as const)
+  test(`where no shell could continue it, a ${how} chat goes on after Ctrl-Z`, { skip }, async () => {
+    await using place = await household();
+    await using model = await startModel(long);
+    await using screen = await onScreen(place, model.flags, { env });
+    await screen.until(/^(?:›|harness>)/m);
+    await screen.type("half a sent");
+    await screen.until(/half a sent/);
+    await screen.press("C-z");
+    await screen.until(/Ctrl-Z does nothing/);
+    await screen.until(/Ctrl-Z does nothing[^]*half a sent/);
+    await screen.type("ence");
+    await screen.press("C-a");
+    await screen.type("not ");
+    await screen.press("Enter");
+    await screen.until(/That was not half a sentence\./);
+    await screen.press("C-d");
+    await screen.until(/left with 0/);
+  });
+
 test(
   "a chat stopped from outside gets its keys back, whatever terminal modes the shell set",
   { skip },

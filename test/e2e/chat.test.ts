@@ -57,7 +57,14 @@ test("an unreachable model is reported with a remedy, and the chat continues", {
   await using terminal = onTerminal(place, model.flags);
   await terminal.until(PROMPT);
   terminal.type("hello\r");
-  assert.match(await terminal.until(/harness> hello$/), /✗ model: [\s\S]*next: /);
+  const failed = await terminal.until(/harness> hello$/);
+  assert.match(failed, /✗ model: [\s\S]*next: /);
+  assert.equal(failed.match(/✗/g)?.length, 1, failed);
+  terminal.type("\u0015/model other:1b\r");
+  assert.match(
+    await terminal.until(/gave no list of models[\s\S]*harness> $/),
+    /The model is now other:1b, but nothing is known about it/,
+  );
   terminal.type("/cost\r");
   await terminal.until(/requests[\s\S]*harness> $/);
 });

@@ -17,7 +17,7 @@ export interface FakeTerminal {
 }
 
 /** A stream that reports its kind; without columns it is a pipe. */
-export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
+export function fakeTerminal(columns?: number, colours = false, rows?: number): FakeTerminal {
   let all = "";
   let goesOn = Promise.resolve();
   let isStopped = false;
@@ -31,7 +31,7 @@ export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
       else take();
     },
   });
-  const about = { columns, isTTY: columns !== undefined, getColorDepth: () => (colours ? 8 : 1) };
+  const about = { columns, rows, isTTY: columns !== undefined, getColorDepth: () => (colours ? 8 : 1) };
   return {
     stream: new Output(Object.assign(sink, about) as unknown as NodeJS.WriteStream),
     written: () => all,

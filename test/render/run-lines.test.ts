@@ -212,6 +212,11 @@ test("control characters from outside are shown, never sent", () => {
   assert.doesNotMatch(terminal.written(), /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
 });
 
+test("a new attempt without a wait is made at once", () => {
+  const waiting = { ...EVERY_EVENT["model.waiting"], ms: 0 };
+  assert.match(told([waiting]), /; retrying at once \(attempt 2\)/);
+});
+
 test("other events have lines where a person should notice them", () => {
   assert.equal(
     told(Object.values(EVERY_EVENT)),

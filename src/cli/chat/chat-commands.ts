@@ -28,7 +28,7 @@ const session = () => import("./slash-session.ts");
 const project = () => import("./slash-project.ts");
 
 export const COMMANDS: readonly SlashCommand[] = [
-  { name: "help", takes: "NAME", says: "show this list, or describe one command", run: help },
+  { name: "help", takes: "[NAME]", says: "show this list, or describe one command", run: help },
   {
     name: "new",
     says: "start a new session; this one is kept",
@@ -46,7 +46,7 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "undo",
-    takes: "files",
+    takes: "[files]",
     says: "take back the last message; with files: what was changed",
     more: [
       "/undo forgets the last message and its answer, and leaves files as they are.",
@@ -57,7 +57,7 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "diff",
-    takes: "stat",
+    takes: "[stat]",
     says: "show what this session has changed",
     more: ["/diff stat shows one line for each path. To take the changes back: harness undo"],
     run: async (call) => (await project()).diff(call),
@@ -72,7 +72,7 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "commit",
-    takes: "MESSAGE",
+    takes: "[MESSAGE]",
     says: "commit the changes; the model proposes a message",
     more: [
       "Commits what is staged or, if nothing is staged, everything that is not ignored. You see the commit with its message first, and are asked.",
@@ -82,13 +82,13 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "model",
-    takes: "NAME",
+    takes: "[NAME]",
     says: "show the model, or switch to another one",
     run: async (call) => (await session()).model(call),
   },
   {
     name: "provider",
-    takes: "NAME [URL] [MODEL]",
+    takes: "[NAME [URL] [MODEL]]",
     says: "show the model's provider, or switch; the conversation continues",
     more: [
       "/provider openai http://127.0.0.1:1234/v1 MODEL asks another server from the next message on.",
@@ -98,14 +98,14 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "mode",
-    takes: "MODE",
+    takes: "[MODE]",
     says: "show what the box may touch, or change it",
     run: async (call) => (await session()).mode(call),
   },
   {
     name: "grant",
-    takes: "NAME",
-    says: "show what the box may reach, or add to it (always NAME: also for later)",
+    takes: "[NAME]",
+    says: "show what the box may reach, or add to it (always NAME: for later chats, too)",
     run: async (call) => (await session()).grant(call),
   },
   {
@@ -115,7 +115,7 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "policy",
-    takes: "CMD",
+    takes: "[CMD]",
     says: "show what decides here; with a command: how it would be judged",
     more: [
       "/policy rm -rf build shows what would be decided, by which rule, and what would pass. Nothing is run.",
@@ -149,8 +149,8 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "resume",
-    takes: "ID",
-    says: "continue an earlier session",
+    takes: "[ID]",
+    says: "continue an earlier session; without an ID, the last other one of this folder",
     run: async (call) => (await session()).resume(call),
   },
   {
@@ -257,7 +257,7 @@ type Slash =
 
 const LEAVING = /^(?:quit|exit)$/i;
 /** A path begins with a slash too, but contains another one. */
-const COMMAND = /^\/([A-Za-z-]*)(?:\s+(.*))?$/s;
+const COMMAND = /^\/([A-Za-z][\w-]*|)(\?)?(?:\s+(.*))?$/s;
 
 /** Whether a line is for the model, or for the chat itself. */
 export function slashOf(line: string, known: readonly SlashName[]): Slash {
@@ -268,7 +268,7 @@ export function slashOf(line: string, known: readonly SlashName[]): Slash {
   const name = (match[1] ?? "").toLowerCase();
   if (LEAVING.test(name)) return { kind: "leave" };
   const names = known.map((each) => each.name);
-  if (names.includes(name)) return { kind: "command", name, argument: (match[2] ?? "").trim() };
+  if (names.includes(name)) return { kind: "command", name, argument: match[2] ?? (match[3] ?? "").trim() };
   return { kind: "unknown", name, near: nearest(name, [...names, "quit", "exit"]) };
 }
 

@@ -27,6 +27,8 @@ interface ChatParts {
   readonly typed: TypedTexts;
   readonly output: Output;
   readonly errors: Output;
+  /** The last failure of the model that is on the screen. */
+  readonly failure: () => string;
   /** Whether the chat was ended from outside. */
   readonly over: () => boolean;
 }
@@ -106,14 +108,15 @@ export class ChatLines {
   }
 
   async #request(text: string, typed = text): Promise<void> {
-    const { chat, errors, over } = this.#parts;
+    const { chat, errors, failure, over } = this.#parts;
     const count = (): number => chat.conversation?.memory.history.count ?? 0;
     const before = count();
     await this.#orSay(async () => {
       const finished = await chat.request(text + (await this.#parts.typed.named(typed)));
       // Also shown at the very end: a person who is not told could not find the moved files.
       errors.write(movedAndCommitted(finished, errors));
-      if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
+      if (over()) return;
+      errors.write(closing(finished, errors, failure()) + this.#handed.lines(finished.handoff, errors));
     });
     if (!over()) errors.write("\n");
     if (count() <= before) this.#initial = typed;

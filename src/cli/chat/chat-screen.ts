@@ -26,7 +26,7 @@ import { RunLines } from "../../render/tty/run-lines.ts";
 import { commitRows, movedRows, splitNext } from "../../render/tty/run-summary.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { inTurn, personOn, questionsOn, saysYes } from "../approval-question.ts";
-import { type Completion, Keyboard, type Line, Prompt } from "../terminal-input.ts";
+import { type Completion, Keyboard, type Line, Prompt, Suspension } from "../terminal-input.ts";
 
 /**
  * Where a chat is shown, and a person enters text. Texts that are not events are written to stdout and stderr as
@@ -92,8 +92,18 @@ export function plainScreen(parts: ScreenParts): ChatScreen {
     input: process.stdin,
     write: (text) => stdout.write(text),
     onInterrupt: parts.onInterrupt,
-    suspend: () => process.kill(process.pid, "SIGTSTP"),
+    suspend: () => suspension.begin(unstopped),
   });
+  const suspension = new Suspension();
+  const unstopped = (why: string): void => {
+    stdout.write(`\n${why}\n`);
+    resume();
+  };
+  const resume = (): void => {
+    suspension.end();
+    keyboard.resume();
+    prompt.redraw();
+  };
   const terminal = { keyboard, output: stdout, pause: () => view.pause() };
   const turns = inTurn();
   const question = questionsOn({ ...terminal, rulesFor: parts.rulesFor, edits: true });
@@ -109,10 +119,7 @@ export function plainScreen(parts: ScreenParts): ChatScreen {
       turns(() => saysYes(terminal, `${styleText("bold", visible(text), { stream: stdout })} [y/N] `)),
     remember: (texts) => prompt.remember(texts),
     interrupt: () => keyboard.interrupt(),
-    resume: () => {
-      keyboard.resume();
-      prompt.redraw();
-    },
+    resume,
     close: () => view.close(),
     leave: () => keyboard.end(),
     [Symbol.dispose]: () => keyboard[Symbol.dispose](),
@@ -237,8 +244,11 @@ const keyOf = ({ path, tier, reason }: Handoff): string => [path, tier, reason].
 
 const BACK = "the conversation is as it was before; what finished calls changed in files stays";
 
-/** The message at the end of a request without an answer; empty if everything is already on the screen. */
-export function closing({ status, reason, tool_calls }: Finished, stream: Output): string {
+/**
+ * The message at the end of a request without an answer; empty if everything is already on the screen. `shown`: the
+ * failure that has been reported when it happened.
+ */
+export function closing({ status, reason, tool_calls }: Finished, stream: Output, shown = ""): string {
   switch (status) {
     case "done":
       return isPlainEnding(reason) ? "" : lines(`${mark("warning", stream)} `, reason, stream);
@@ -249,7 +259,7 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
     case "budget":
       return lines(`${mark("warning", stream)} `, `${reason} Say "go on" to continue.`, stream);
     default:
-      return failedLines(reason, stream);
+      return reason === shown ? "" : failedLines(reason, stream);
   }
 }
 

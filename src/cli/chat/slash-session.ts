@@ -131,6 +131,10 @@ export async function model({ chat, argument: name }: SlashCall): Promise<string
     return visible(`${client.server} has no model ${name}. ${meant}`);
   }
   await chat.change({ chat_model: name });
+  if (models === null)
+    return visible(
+      `The model is now ${name}, but nothing is known about it: ${client.server} gave no list of models: ${reason}`,
+    );
   const { context, tools } = await (await chat.model()).capabilities(name, signal);
   const calls = tools ? "calls tools natively" : "calls tools in its text";
   return visible(`The model is now ${name}: a window of ${formatCount(context)} tokens, ${calls}.`);

@@ -109,6 +109,7 @@ async function converse(start: ChatStart): Promise<number> {
   const lasting = new LastingRules(host, workspace);
   const added: SlashName[] = [];
   const started: { chat?: ChatController } = {};
+  const shown = { failure: "" };
   const notice = noticeOf(start, () => started.chat);
   const facts = factsFrom(settings, workspace, () => screen.end());
   using screen = await openScreen(host, {
@@ -139,6 +140,7 @@ async function converse(start: ChatStart): Promise<number> {
       take: (event) => {
         screen.take(event);
         notice.take(event);
+        if (event.type === "model.failed" && !flags.quiet) shown.failure = event.reason;
       },
       end: screen.end,
     },
@@ -171,7 +173,7 @@ async function converse(start: ChatStart): Promise<number> {
   if (note !== "") noteTo(flags.quiet)(visible(note));
   setImmediate(() => void chat.ahead());
   const over = (): boolean => leaving.code() !== undefined;
-  await new ChatLines({ chat, screen, typed, output, errors, over }).run();
+  await new ChatLines({ chat, screen, typed, output, errors, failure: () => shown.failure, over }).run();
   const left = leaving.code();
   if (left === undefined && chat.conversation !== undefined)
     errors.write(

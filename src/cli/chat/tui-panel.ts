@@ -4,6 +4,7 @@ import type { Choosing, Writing } from "../../render/tui/chat-frame.ts";
 import { type EditorState, newEditor, press, withText } from "../../render/tui/line-editor.ts";
 import { type Key, TerminalKeys } from "../../render/tui/terminal-keys.ts";
 import type { Choice, QuestionStep } from "../approval-question.ts";
+import { Suspension } from "../terminal-input.ts";
 
 /** The outcome of a key: undefined while the question is open. */
 export type Settled<T> = { readonly is: T } | undefined;
@@ -37,9 +38,12 @@ export class ChoicePanel {
     return { kind: "choosing", asks, answers, at: this.#at };
   }
 
-  /** The picked answer in words, for the history on the screen. */
-  get picked(): string {
-    return this.#step.answers[this.#at]?.[1] ?? "no";
+  /** A choice in words, for the history on the screen. It may differ from the marked answer: Ctrl-D is always a no. */
+  wordsOf(choice: Choice): string {
+    if (choice === "interrupt") return "interrupted";
+    const { answers, choices } = this.#step;
+    const wanted = choice === "no" ? undefined : choice;
+    return answers.find(([key]) => choices.get(key) === wanted)?.[1] ?? "no";
   }
 
   take(key: Key): Settled<Choice> {
@@ -157,6 +161,7 @@ const ESCAPE_MS = 40;
 /** The keys of a terminal in raw mode, until it is released. */
 export class TuiKeys implements Disposable {
   readonly #keys = new TerminalKeys();
+  readonly #suspension = new Suspension();
   readonly #take: (key: Key) => void;
   readonly #ended: () => void;
   #timer: NodeJS.Timeout | undefined;
@@ -170,7 +175,7 @@ export class TuiKeys implements Disposable {
     stdin.on("end", ended);
     stdin.on("error", ended);
     process.on("exit", this.#release);
-    this.grab();
+    this.#grab();
     stdin.resume();
   }
 
@@ -188,15 +193,27 @@ export class TuiKeys implements Disposable {
    * Turns raw mode off and on, because a shell may have changed the terminal meanwhile, and Node does not set a mode
    * that it believes to be set.
    */
-  grab(): void {
+  #grab(): void {
     process.stdin.setRawMode(false);
     process.stdin.setRawMode(true);
     stdout.writeNow(move("pasteson"));
   }
 
-  /** Restores the terminal. */
-  release(): void {
+  /** Restores the terminal, and stops the program; `unstopped` is called where it cannot be stopped. */
+  suspend(unstopped: (why: string) => void): void {
     this.#release();
+    this.#suspension.begin(unstopped);
+  }
+
+  /** Until `resume`, the terminal belongs to the shell. */
+  get isSuspended(): boolean {
+    return this.#suspension.isOn;
+  }
+
+  /** The program goes on. What a frame left behind below the cursor is erased if others stopped the program. */
+  resume(): void {
+    if (!this.#suspension.end()) stdout.writeNow(move("below"));
+    this.#grab();
   }
 
   readonly #release = (): void => {
@@ -206,6 +223,7 @@ export class TuiKeys implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
+    this.#suspension.end();
     const { stdin } = process;
     stdin.removeListener("data", this.#data);
     stdin.removeListener("end", this.#ended);

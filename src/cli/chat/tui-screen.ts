@@ -89,9 +89,12 @@ export class TuiScreen implements ChatScreen {
   constructor(parts: ScreenParts) {
     this.#parts = parts;
     this.#editor = newEditor(this.#room);
-    const above = (text: string): void => this.#above(text);
     stdout.neverBlocks();
-    this.#releases = [stdout.taken(above), stderr.taken(above), stdout.on("resize", () => this.#resized())];
+    this.#releases = [
+      stdout.taken(this.#above),
+      stderr.taken(this.#above),
+      stdout.on("resize", () => this.#resized()),
+    ];
     this.#keys = new TuiKeys(
       (key) => this.#key(key),
       () => this.leave(),
@@ -110,9 +113,7 @@ export class TuiScreen implements ChatScreen {
     this.#plan();
   };
 
-  readonly end = (): void => {
-    this.#plan();
-  };
+  readonly end = (): void => this.#plan();
 
   line(initial: string): Promise<Line> {
     this.#working(false);
@@ -170,13 +171,12 @@ export class TuiScreen implements ChatScreen {
     this.#editor = withText({ ...newEditor(this.#room, texts), aside }, text);
   }
 
-  interrupt(): void {
-    this.#key({ kind: "key", name: "ctrl+c" });
-  }
+  readonly interrupt = (): void => this.#key({ kind: "key", name: "ctrl+c" });
 
   resume(): void {
-    this.#canvas.abandon();
-    this.#keys.grab();
+    // Before the program stops itself, the frame is removed.
+    if (!this.#keys.isSuspended) this.#canvas.abandon();
+    this.#keys.resume();
     this.#draw();
   }
 
@@ -193,6 +193,7 @@ export class TuiScreen implements ChatScreen {
     clearTimeout(this.#timer);
     this.#ticking?.();
     this.#working(false);
+    if (this.#keys.isSuspended) this.#keys.resume();
     while (!this.#closed && (this.#state.finished.length > 0 || this.#urgent.length > 0)) this.#draw();
     this.#closed = true;
     for (const release of this.#releases) release();
@@ -209,7 +210,7 @@ export class TuiScreen implements ChatScreen {
   }
 
   /** Shows the output of other code above, too. Blank lines are left out: they only separate parts on other screens. */
-  #above(text: string): void {
+  readonly #above = (text: string): void => {
     if (this.#closed || text.trim() === "") return;
     const last = this.#state.finished.at(-1);
     if (last?.kind === "lines" && !last.text.endsWith("\n")) {
@@ -218,7 +219,7 @@ export class TuiScreen implements ChatScreen {
       this.#state = { ...this.#state, finished };
     } else this.#state = withBlock(this.#state, { kind: "lines", text });
     this.#plan();
-  }
+  };
 
   #showRequest(text: string): void {
     this.#state = withBlock(this.#state, { kind: "said", text });
@@ -252,7 +253,8 @@ export class TuiScreen implements ChatScreen {
   #draw(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#closed) return;
+    // The terminal belongs to the shell while the program is suspended.
+    if (this.#closed || this.#keys.isSuspended) return;
     const now = systemClock.now();
     const busy = this.#since !== undefined && now - this.#since >= ACTIVITY_DELAY_MS;
     const above = this.#takeRows();
@@ -292,7 +294,8 @@ export class TuiScreen implements ChatScreen {
     if (key.kind === "key" && key.name === "ctrl+z") return this.#suspend();
     const open = this.#open;
     if (this.#behind !== undefined) this.#behind.push(key);
-    else if (open?.isSeen === true) this.#behind = open.settles(key) ? [] : undefined;
+    else if (open?.isSeen === true && !this.#keys.isSuspended)
+      this.#behind = open.settles(key) ? [] : undefined;
     else if (key.kind === "key" && this.#taken(key.name)) this.#hints = [];
     else this.#edit(key);
     this.#plan();
@@ -359,7 +362,8 @@ export class TuiScreen implements ChatScreen {
         this.#canvas.close();
         return this.#draw();
       default:
-        if (/^\/\S*$/.test(state.text)) this.#hints = this.#hintsOf(this.#parts.complete(state.text)[0]);
+        if (/^\/\S*$/.test(state.text))
+          this.#hints = hintRows(this.#parts.complete(state.text)[0], this.#width - 1);
     }
   }
 
@@ -391,11 +395,7 @@ export class TuiScreen implements ChatScreen {
     if (first === undefined) return;
     const fill = hits.length === 1 ? `${first} ` : commonStart(hits);
     if (fill.length > of.length) this.#editor = filled(this.#editor, cursor - of.length, fill);
-    this.#hints = hits.length === 1 ? [] : this.#hintsOf(hits);
-  }
-
-  #hintsOf(hits: readonly string[]): readonly string[] {
-    return hits.length === 0 ? [] : hintRows(hits, this.#width - 1);
+    this.#hints = hits.length === 1 ? [] : hintRows(hits, this.#width - 1);
   }
 
   /** Shows the last output as a whole; pressed again, the one before it. */
@@ -407,8 +407,10 @@ export class TuiScreen implements ChatScreen {
 
   #suspend(): void {
     this.#canvas.close();
-    this.#keys.release();
-    process.kill(process.pid, "SIGTSTP");
+    this.#keys.suspend((why) => {
+      this.#above(styleText("dim", `${why}\n`, { stream: stdout }));
+      this.resume();
+    });
   }
 
   async #choose({ shown, ...step }: QuestionStep, signal: AbortSignal): Promise<Choice> {
@@ -417,7 +419,7 @@ export class TuiScreen implements ChatScreen {
     if (choice === undefined) return "no";
     // A question without a text of its own is shown next to its answer, for the history on the screen.
     const question = shown === "" ? fitted(step.asks, this.#width - QUESTION_ROWS) : "";
-    const chosen = `${question}  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
+    const chosen = `${question}  ❯ ${panel.wordsOf(choice.is)}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;
   }

@@ -33,6 +33,8 @@ const key = new RandomMark();
 /** Cursor moves and modes that our own lines use. */
 const MOVES = {
   erase: "\r\u001B[2K",
+  /** The cursor's row and everything below it. */
+  below: "\r\u001B[J",
   rubout: "\b \b",
   pasteson: "\u001B[?2004h",
   pastesoff: "\u001B[?2004l",

@@ -154,7 +154,7 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
     case "model.waiting":
       return marked(
         "waiting",
-        `${event.reason}; retrying in ${formatDuration(event.ms)} (attempt ${event.attempt})`,
+        `${event.reason}; retrying ${event.ms === 0 ? "at once" : `in ${formatDuration(event.ms)}`} (attempt ${event.attempt})`,
       );
     case "model.failed":
       return failedLine(event, stream, indent);

@@ -51,6 +51,8 @@ interface FooterFacts {
 }
 
 const HEIGHT = 24;
+/** Smaller frames need all their rows for the input and the current work. */
+const MIN_HEIGHT_OF_FOOT = 3;
 const MARK = "› ";
 /** Columns of the mark before the input. */
 export const MARK_WIDTH = MARK.length;
@@ -64,9 +66,9 @@ const MAX_HINTS = HINT_ROWS + 1;
 export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): ScreenFrame {
   const width = widthOfStream(stream);
   // Keeps out of the first row: tmux moves what is erased from there into its scrollback, where it would appear twice.
-  const height = Math.max(6, (stream.rows || HEIGHT) - 2);
-  const foot = footRows(view, width, stream);
-  const input = inputPart(view, { width, height, stream });
+  const height = Math.max(1, (stream.rows || HEIGHT) - 2);
+  const foot = height < MIN_HEIGHT_OF_FOOT ? [] : footRows(view, width, stream);
+  const input = inputPart(view, { width, height: height - foot.length, stream });
   const activity = [...callRows(view, width, stream), ...statusRows(view, width, stream)];
   const below = [...activity, ...queueRows(view, width, stream), ...input.rows, ...foot];
   const room = height - below.length - 1;
@@ -154,11 +156,11 @@ function inputPart(view: FrameView, room: Room): Part {
   if (asking !== undefined && !view.answerable) return { rows: [], cursor: undefined };
   const { mark, editor } = asking ?? { mark: MARK, editor: view.editor };
   const edited = editorPart(editor, mark, room);
-  const { stream, width } = room;
+  const { stream, width, height } = room;
   const hints = view.hints
     .slice(0, MAX_HINTS)
     .map((hint) => styleText("dim", fitted(hint, width - 1), { stream }));
-  return { ...edited, rows: [...edited.rows, ...hints] };
+  return { ...edited, rows: [...edited.rows, ...hints].slice(0, height) };
 }
 
 /** The rows around the cursor, as many as fit. */
@@ -199,9 +201,10 @@ function searchRow({ search }: EditorState, width: number, stream: Output): read
   return [styleText("dim", fitted(`  ${found}: ${search.query}`, width - 1), { stream })];
 }
 
-/** The answer that Enter gives also stands out without colours. */
-function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { width, stream }: Room): Part {
-  const rows = answers.flatMap(([key, words], place) => {
+/** The answer that Enter gives also stands out without colours. On a small screen, it stays in view. */
+function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, room: Room): Part {
+  const { width, height, stream } = room;
+  const parts = answers.map(([key, words], place) => {
     const isMarked = answerable && place === at;
     const label = `${isMarked ? "❯" : " "} ${key}  `;
     return wrapped(words, width - 1 - label.length).map((part, nth) => {
@@ -209,12 +212,13 @@ function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { wi
       return isMarked ? styleText(["bold", "cyan"], row, { stream }) : row;
     });
   });
+  const asked = styleText("bold", fitted(visible(asks), width - 1), { stream });
   const keys = answerable ? "pick by key or arrows, then press Enter" : "";
-  const how = styleText("dim", fitted(keys, width - 1), { stream });
-  return {
-    rows: [styleText("bold", fitted(visible(asks), width - 1), { stream }), ...rows, how],
-    cursor: undefined,
-  };
+  const all = [asked, ...parts.flat(), styleText("dim", fitted(keys, width - 1), { stream })];
+  if (all.length <= height) return { rows: all, cursor: undefined };
+  const ends = 1 + parts.slice(0, at + 1).flat().length;
+  const first = Math.max(0, ends - height);
+  return { rows: all.slice(first, first + height), cursor: undefined };
 }
 
 /** Facts from left to right as far as there is room, most useful first. */

@@ -21,6 +21,13 @@ test("a command gets its argument without surrounding blanks", () => {
   assert.deepEqual(of("/HELP"), { kind: "command", name: "help", argument: "" });
 });
 
+test("a question mark right after a command's name describes it, and no mistyped command is sent", () => {
+  assert.deepEqual(of("/undo?"), { kind: "command", name: "undo", argument: "?" });
+  assert.deepEqual(of("/undo ?"), { kind: "command", name: "undo", argument: "?" });
+  assert.deepEqual(of("/undo_files"), { kind: "unknown", name: "undo_files", near: undefined });
+  assert.deepEqual(of("/model2"), { kind: "unknown", name: "model2", near: "model" });
+});
+
 test("text that only contains a command's word is sent to the model", () => {
   for (const line of ["exit the loop early", "quit smoking", "/usr/bin/env is where?", "a /help b"])
     assert.deepEqual(of(line), { kind: "text" }, line);

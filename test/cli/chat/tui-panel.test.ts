@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { choicesOf } from "../../../src/cli/approval-question.ts";
+import { choicesOf, yesOrNo } from "../../../src/cli/approval-question.ts";
 import { ChoicePanel, LinePanel } from "../../../src/cli/chat/tui-panel.ts";
 import { answersTo } from "../../../src/render/tty/call-lines.ts";
 import type { Key } from "../../../src/render/tui/terminal-keys.ts";
@@ -45,6 +45,26 @@ for (const [what, keys, wanted] of [
   ["Ctrl-D", [key("ctrl+d")], "no"],
 ] as const)
   test(`${what}: ${wanted}`, () => assert.equal(answered(keys), wanted));
+
+for (const [what, offered, wanted] of [
+  ["y and Enter", [text("y"), enter], "once"],
+  ["n and Enter", [text("n"), enter], "no"],
+  ["Ctrl-D at a marked yes", [key("up"), key("up"), key("ctrl+d")], "no"],
+  ["Ctrl-D at a typed yes", [text("y"), key("ctrl+d")], "no"],
+  ["Escape at a typed yes", [text("y"), key("escape")], "interrupted"],
+] as const)
+  test(`the history shows the answer that was given: ${what}`, () => {
+    const asked = panel();
+    const settled = offered.map((each) => asked.take(each)).at(-1);
+    assert.ok(settled !== undefined);
+    assert.equal(asked.wordsOf(settled.is), wanted);
+  });
+
+test("a plain question refused by Ctrl-D is shown as refused", () => {
+  const asked = new ChoicePanel(yesOrNo("Take this back?"));
+  asked.take(text("y"));
+  assert.equal(asked.wordsOf(asked.take(key("ctrl+d"))?.is ?? "yes"), "no");
+});
 
 test("no key approves what was not shown completely", () => {
   for (const letter of ["y", "s", "a", "g", "e"])

@@ -27,8 +27,13 @@ function rows(state: ChatState, width = 40): readonly string[] {
   return state.finished.flatMap((block) => blockRows(block, stream, plainRows));
 }
 
-function frame(state: ChatState, more: Partial<Parameters<typeof frameOf>[0]> = {}, width = 40) {
-  const { stream } = fakeTerminal(width);
+function frame(
+  state: ChatState,
+  more: Partial<Parameters<typeof frameOf>[0]> = {},
+  width = 40,
+  height?: number,
+) {
+  const { stream } = fakeTerminal(width, false, height);
   const view = {
     state,
     status: undefined,
@@ -235,6 +240,34 @@ test("a frame never has more rows than the terminal, and shows the end of the te
   assert.ok(shown.includes("row 99"));
   assert.equal(shown.includes("row 1"), false);
   assert.ok(cursor !== undefined && cursor.y < shown.length && shown[cursor.y - 1]?.trim() === "line");
+});
+
+const QUESTION = {
+  kind: "choosing",
+  asks: "run it?",
+  answers: ["y", "s", "a", "n", "t", "e"].map((each) => [each, `answer ${each}`] as const),
+} as const;
+
+test("on a small screen the frame fits, with the cursor or the marked answer in it", () => {
+  const state = after(
+    events({ type: "text", text: "row\n".repeat(9) }, ...command("c1", "ls"), decided("c1")),
+  );
+  for (let rows = 1; rows <= 14; rows += 1) {
+    const most = Math.max(1, rows - 2);
+    const typed = { editor: withText(newEditor(38), "line\n".repeat(4)), hints: ["one", "two", "three"] };
+    const { rows: shown, cursor } = frame(state, { ...typed, busy: true, queue: ["next"] }, 40, rows);
+    assert.ok(shown.length <= most, `${shown.length} of ${rows}`);
+    assert.ok(cursor !== undefined && cursor.y >= 0 && cursor.y < shown.length, `${cursor?.y} of ${rows}`);
+    for (let at = 0; at < QUESTION.answers.length; at += 1) {
+      const asking = { ...QUESTION, at };
+      const { rows: asked } = frame(state, { asking, answerable: true }, 40, rows);
+      assert.ok(asked.length <= most, `${asked.length} of ${rows}`);
+      assert.ok(
+        asked.some((row) => row.startsWith("❯")),
+        `answer ${at} of ${rows}`,
+      );
+    }
+  }
 });
 
 test("ten thousand pieces of a reply are processed, even within one code block", () => {
