@@ -174,14 +174,7 @@ export function secretMasks(secrets: readonly Pick<SecretBinding, "name" | "valu
 }
 
 function formsOf({ name, value }: Pick<SecretBinding, "name" | "value">): readonly Form[] {
-  const spellings = [
-    value,
-    encodeURIComponent(value),
-    JSON.stringify(value).slice(1, -1),
-    Buffer.from(value).toString("base64").replace(/=+$/, ""),
-    Buffer.from(value).toString("base64url"),
-  ];
-  return [...new Set(spellings)].map((text) => {
+  return spellingsOf(value).map((text) => {
     const bytes = Buffer.from(text);
     const shown = Buffer.from(`[secret: ${name}]`);
     return {
@@ -189,6 +182,45 @@ function formsOf({ name, value }: Pick<SecretBinding, "name" | "value">): readon
       mask: Buffer.alloc(bytes.length, "*").fill(shown, 0, Math.min(shown.length, bytes.length)),
     };
   });
+}
+
+/** How programs write a value: as it is, in addresses and forms, in JSON and HTML, and in base64. */
+export function spellingsOf(value: string): readonly string[] {
+  const inAddress = encodeURIComponent(value);
+  const inJson = JSON.stringify(value).slice(1, -1);
+  const strict = escapedBy(inAddress, /[!'()*]/g, (code) => `%${code.toUpperCase()}`);
+  const addresses = [inAddress, strict, strict.replaceAll("%2F", "/"), strict.replaceAll("%20", "+")];
+  return [
+    ...new Set([
+      value,
+      ...addresses,
+      ...addresses.map((text) => text.replaceAll(/%../g, (byte) => byte.toLowerCase())),
+      inJson,
+      inJson.replaceAll("/", "\\/"),
+      // Encoders that also escape what has a meaning in HTML.
+      escapedBy(inJson, /[&<>]/g, (code) => `\\u00${code}`),
+      escapedBy(inJson, /[&<>=']/g, (code) => `\\u00${code}`),
+      escapedBy(value, /[&<>"'+`\\]/g, (code, text) =>
+        text === "\\" ? "\\\\" : `\\u00${code.toUpperCase()}`,
+      ),
+      value.replaceAll(/[&<>]/g, (text) => HTML[text] ?? text),
+      Buffer.from(value).toString("base64").replace(/=+$/, ""),
+      Buffer.from(value).toString("base64url"),
+      ...([0, 1, 2] as const).flatMap((before) => insideBase64(value, before)),
+    ]),
+  ];
+}
+
+const HTML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+
+const escapedBy = (text: string, which: RegExp, write: (code: string, character: string) => string): string =>
+  text.replaceAll(which, (character) => write(character.charCodeAt(0).toString(16), character));
+
+/** The characters that depend on the value alone if text is encoded with it, with so many bytes before it, or three more. */
+function insideBase64(value: string, before: 0 | 1 | 2): readonly string[] {
+  const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
+  const [from, to] = [[0, 2, 3][before], Math.floor((bytes.length * 8) / 6)];
+  return [bytes.toString("base64").slice(from, to), bytes.toString("base64url").slice(from, to)];
 }
 
 function masked(bytes: Uint8Array, forms: readonly Form[], { before, behind }: Edges): Uint8Array {

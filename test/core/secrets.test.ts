@@ -67,12 +67,28 @@ for (const [name, spelt] of Object.entries({
   "in an address": encodeURIComponent(VALUE),
   "in base64": Buffer.from(VALUE).toString("base64"),
   "in JSON": JSON.stringify(VALUE),
+  "in an address with small digits": encodeURIComponent(VALUE)
+    .toLowerCase()
+    .replace("ktz", "kTz")
+    .replace("vlw", "vLw"),
+  "in an address that keeps its slashes": encodeURIComponent(VALUE).replaceAll("%2F", "/"),
+  "in JSON with escaped slashes": VALUE.replaceAll("/", "\\/"),
+  "in JSON that is safe in HTML": VALUE.replaceAll("=", "\\u003d"),
+  "in JSON of ASCII letters": VALUE.replaceAll("+", "\\u002B"),
 }))
   test(`a value is masked ${name}`, () => {
     const clean = masked(`a ${spelt} b`);
     assert.ok(!clean.includes(spelt.replace(/=+$/, "").replaceAll('"', "")));
     assert.equal(clean.length, spelt.length + 4);
   });
+
+test("a value in base64 is masked, whatever is encoded before and after it", () => {
+  for (const before of ["", "a", "ab", "user:", "x-token:"])
+    for (const coding of ["base64", "base64url"] as const) {
+      const clean = masked(Buffer.from(`${before}${VALUE}`).toString(coding));
+      assert.match(clean, /^[\w+/-]{0,11}\[secret: API_TOKEN\]\**[\w+/-]?={0,2}$/);
+    }
+});
 
 test("text without a value is returned as the same bytes", () => {
   const bytes = Buffer.from("nothing of interest: kTz9/q");

@@ -6,7 +6,7 @@ import path from "node:path";
 import { EGRESS_SOCKET } from "../../boxes/network-relay.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
-import { ACCESS_DENIED, awaitHello, judgeHello, SecondHello, splice } from "./tunnel.ts";
+import { ACCESS_DENIED, awaitHello, judgeHello, type ReceivedHello, SecondHello, splice } from "./tunnel.ts";
 import {
   EGRESS_LIMITS,
   EgressGate,
@@ -21,7 +21,6 @@ import {
   forwardRequest,
   isMalformed,
   LONGEST_HEAD,
-  placeholderIn,
   RequestQueue,
 } from "./forward-request.ts";
 import { isDenial, mustSeeInto, shown } from "./judge-host.ts";
@@ -33,6 +32,7 @@ import {
   resolveOnHost,
   upstreamFrom,
 } from "./reach-host.ts";
+import { placeholderIn } from "./secret-swap.ts";
 import { makeSessionAuthority, type SessionAuthority, TlsEnding } from "./tls-ending.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
@@ -197,6 +197,7 @@ class Proxy {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
+    this.#ending?.tls.close();
     this.gate.ledger.endAll();
   }
 
@@ -219,6 +220,8 @@ class Proxy {
 
   async #tunnel(url: string, client: Socket, head: Buffer): Promise<void> {
     client.pause();
+    // Two answers would be mixed, and a grant that ends would end only one of the two connections.
+    if (this.#turns.isTaken(client)) return this.#malformed(client);
     const judged = this.gate.judge(url, null, null);
     if (isDenial(judged)) return refuse(client, 403, judged.reason);
     this.gate.hold(client, judged);
@@ -230,8 +233,9 @@ class Proxy {
     const { host, literal } = judged.authority;
     const second = new SecondHello((again) => judgeHello(again, host, literal));
     const line = this.gate.ledger.allowed(judged.requestedHost);
-    this.gate.meter.take("up", hello.length, line);
-    reached.socket.write(hello);
+    this.gate.meter.take("up", hello.bytes.length, line);
+    reached.socket.write(hello.bytes);
+    if (hello.rest.length > 0) client.unshift(hello.rest);
     const why = await splice({ client, server: reached.socket }, this.gate.meter, line, {
       idleMs: this.gate.limits.idleMs,
       second,
@@ -241,11 +245,11 @@ class Proxy {
 
   async #tunnelWithTls(client: Socket, head: Buffer, judged: AllowedRequest): Promise<void> {
     const hello = await this.#hello(client, head, judged);
-    if (hello !== null) this.#tlsEnding().serve(client, hello, judged);
+    if (hello !== null) this.#tlsEnding().serve(client, Buffer.concat([hello.bytes, hello.rest]), judged);
   }
 
   /** Opens the tunnel towards the client and judges its first message; null if nothing may follow. */
-  async #hello(client: Socket, head: Buffer, judged: AllowedRequest): Promise<Buffer | null> {
+  async #hello(client: Socket, head: Buffer, judged: AllowedRequest): Promise<ReceivedHello | null> {
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
     const received = await awaitHello(client, head, this.gate.limits.helloMs);
     if (received === null) {
@@ -254,7 +258,7 @@ class Proxy {
     }
     const { host, literal } = judged.authority;
     const denial = isDenial(received) ? received : judgeHello(received.hello, host, literal);
-    if (denial === undefined && !isDenial(received)) return received.bytes;
+    if (denial === undefined && !isDenial(received)) return received;
     if (denial !== undefined) this.gate.deny(judged.requestedHost, denial);
     client.end(ACCESS_DENIED, () => client.destroy());
     return null;
@@ -292,6 +296,8 @@ async function servePlain(
   if (denial !== undefined) return answerInWords(response, 403, denial.reason);
   gate.hold(request.socket, judged);
   const reached = await gate.reach(judged, "http");
+  // The client may have left meanwhile, or its grant may have been withdrawn.
+  if (response.destroyed) return void (isErrorReply(reached) || reached.socket.destroy());
   if (isErrorReply(reached)) return answerInWords(response, reached.status, reached.words);
   await passOn(gate, { request, response, target, judged, reached });
 }

@@ -9,14 +9,12 @@ import type { Socket } from "node:net";
 import { Transform } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import { type EgressDenial, METHOD_OVERRIDES } from "./judge-host.ts";
 import type { ByteMeter } from "./tunnel.ts";
-import type { SecretBinding } from "../../core/network.ts";
 
-/** One request, made anew for its server, and the answer's way back; secrets are put in and taken out. */
+/** One request, made anew for its server, and the answer's way back. */
 
 /** Headers are limited to this many bytes on both sides. */
 export const LONGEST_HEAD = 32 * 1024;
@@ -53,7 +51,8 @@ function endToEnd(raw: RawHeaders, without: ReadonlySet<string> = new Set()): st
   const named = valuesOf(raw, "connection").flatMap((value) => value.toLowerCase().split(","));
   const hop = new Set(named.map((name) => name.trim()));
   return Array.from(pairsOf(raw)).flatMap(([name, value]) => {
-    const lower = name.toLowerCase();
+    // Servers that hand headers to programs as variables take _ for -.
+    const lower = name.toLowerCase().replaceAll("_", "-");
     return HOP.has(lower) || hop.has(lower) || without.has(lower) ? [] : [name, value];
   });
 }
@@ -88,7 +87,7 @@ export function judgeFraming(request: IncomingMessage): EgressDenial | undefined
 }
 
 /** How a request and its answer are changed on their way. */
-interface Rewriting {
+export interface Rewriting {
   readonly requestHeaders: (raw: readonly string[]) => string[];
   readonly requestTarget: (target: string) => string;
   /** For small text bodies; others stay as they are. */
@@ -126,6 +125,9 @@ export async function forwardRequest(forwarding: Forwarding): Promise<EgressDeni
     const denial = forwarding.meter.denial;
     if (denial !== undefined) return denial;
     return { rule: "unreachable", reason: reasonOf(thrown) };
+  } finally {
+    const { request, idleMs } = forwarding;
+    if (!request.complete) request.setTimeout(idleMs, () => request.socket.destroy());
   }
 }
 
@@ -158,8 +160,11 @@ async function attempt(forwarding: Forwarding, body: Buffer | null, again: boole
   const left = (): void => void sent.destroy(new Error("the client left"));
   response.once("close", left);
   try {
-    const [answer] = await Promise.all([answerOf(sent), sendBody(forwarding, body, sent)]);
-    await giveBack(forwarding, answer);
+    const answer = answerOf(sent);
+    sendBody(forwarding, body, sent);
+    await giveBack(forwarding, await answer);
+    // A server may answer before it has read everything; then the rest is not sent.
+    if (!sent.writableFinished) sent.destroy();
   } catch (thrown) {
     sent.destroy();
     const unread = again && thrown instanceof StaleConnection && (body !== null || !hasBody(request));
@@ -174,7 +179,7 @@ async function attempt(forwarding: Forwarding, body: Buffer | null, again: boole
 const SMALL_BYTES = 256 * 1024;
 const TEXTUAL = /^(?:text\/|application\/(?:[\w.+-]*json|x-www-form-urlencoded|[\w.+-]*xml|graphql)\b)/i;
 
-async function smallBody({ request, rewriting, meter, line }: Forwarding): Promise<Buffer | null> {
+async function smallBody({ request, rewriting, meter, line, idleMs }: Forwarding): Promise<Buffer | null> {
   const { headers } = request;
   const length = Number(headers["content-length"] ?? Number.NaN);
   const isPacked = !/^(?:identity)?$/i.test(headers["content-encoding"] ?? "");
@@ -185,9 +190,25 @@ async function smallBody({ request, rewriting, meter, line }: Forwarding): Promi
     !TEXTUAL.test(headers["content-type"] ?? "")
   )
     return null;
-  const body = await buffer(request);
+  const body = await arrived(request, idleMs);
   if (!meter.take("up", body.length, line)) throw new Error("over the budget");
   return rewriting.requestBody(request, body);
+}
+
+/** However its bytes trickle in, the whole body must be there in this time. */
+async function arrived(request: IncomingMessage, withinMs: number): Promise<Buffer> {
+  const body = buffer(request);
+  body.catch(() => undefined);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`the body of the request did not come within ${withinMs / 1000} s`)),
+    withinMs,
+  );
+  try {
+    return await Promise.race([body, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Headers that are written anew, or that the box must not set. */
@@ -198,19 +219,27 @@ const headLength = (target: string, headers: RawHeaders): number =>
 
 function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  sent.once("response", resolve).on("error", (thrown) => {
+  const changed = (): void => reject(new Error("the host answered with another protocol"));
+  sent.once("response", (answer) => (answer.statusCode === 101 ? changed() : resolve(answer)));
+  sent.once("upgrade", changed).on("error", (thrown) => {
     const isStale = sent.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(errorCode(thrown) ?? "");
     reject(isStale ? new StaleConnection() : thrown);
   });
+  sent.once("close", () => reject(new Error("the host closed the connection")));
   return promise;
 }
 
-/** A server may answer before it has read everything; then the rest is not sent. */
-async function sendBody(forwarding: Forwarding, body: Buffer | null, sent: ClientRequest): Promise<void> {
-  const { request, meter, line } = forwarding;
+/** What the host does not want is still read from the client, which may not look at the answer before. */
+function sendBody({ request, meter, line }: Forwarding, body: Buffer | null, sent: ClientRequest): void {
   if (body !== null) return void sent.end(body);
   if (!hasBody(request)) return void sent.end();
-  await pipeline([request, counting((bytes) => meter.take("up", bytes, line)), sent]);
+  request.on("data", (chunk: Buffer) => {
+    if (sent.destroyed) return;
+    if (!meter.take("up", chunk.length, line)) sent.destroy(new Error("over the budget"));
+    else if (!sent.write(chunk)) request.pause();
+  });
+  request.once("end", () => sent.end());
+  sent.on("drain", () => request.resume()).once("close", () => request.resume());
 }
 
 async function giveBack(
@@ -249,6 +278,11 @@ export class RequestQueue {
 
   constructor(flooded: (socket: Socket) => void) {
     this.#flooded = flooded;
+  }
+
+  /** Whether a request of this connection is served, or waits. */
+  isTaken(socket: Socket): boolean {
+    return (this.#last.get(socket)?.waiting.size ?? 0) > 0;
   }
 
   async take(response: ServerResponse, serve: () => Promise<void>): Promise<void> {
@@ -292,159 +326,4 @@ export function answerInWords(response: ServerResponse, status: number, reason: 
     "x-harness-egress": status === 403 ? "denied" : "failed",
   });
   response.end(text);
-}
-
-/**
- * A box has placeholders; requests to a host that a secret is bound to carry the value in their place, and answers
- * never do: wherever an answer repeats the value, as it is or as it was written into the request, it is turned back
- * into the placeholder. A value that the host changes first (reversed, hashed, in pieces) is not recognized.
- */
-export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
-  const sent: Exchange[] = secrets.flatMap(spellings);
-  return {
-    requestHeaders: (raw) => [
-      ...eachValue(forWholeAnswers(raw), (value, name) => filledHeader(value, name, secrets, sent)),
-      "Accept-Encoding",
-      "identity",
-    ],
-    requestTarget: (target) =>
-      swap(
-        target,
-        secrets.map(({ placeholder, value }) => [placeholder, encodeURIComponent(value)]),
-      ),
-    requestBody: (request, body) => filledBody(request, body, secrets),
-    responseHeaders: (raw) =>
-      eachValue(withoutLengths(raw), (value) =>
-        swap(
-          value,
-          sent.map(([placeholder, value_]) => [value_, placeholder]),
-        ),
-      ),
-    responseBody: (response) => [...decoders(response), masking(sent)],
-  };
-}
-
-/** The name of a secret whose placeholder occurs in the head of a request. */
-export function placeholderIn(
-  request: IncomingMessage,
-  secrets: readonly SecretBinding[],
-): string | undefined {
-  const values = Array.from(pairsOf(request.rawHeaders), ([, value]) => value + (basicOf(value) ?? ""));
-  const text = [request.url ?? "", ...values].join("\n");
-  return secrets.find(({ placeholder }) => text.includes(placeholder))?.name;
-}
-
-/** A text inside the box and its counterpart outside; both as bytes in Latin-1. */
-type Exchange = readonly [inside: string, outside: string];
-
-const bytes = (text: string): string => Buffer.from(text).toString("latin1");
-const escaped = (text: string): string => bytes(JSON.stringify(text).slice(1, -1));
-
-function spellings({ placeholder, value }: SecretBinding): readonly Exchange[] {
-  const forms = [
-    bytes(value),
-    encodeURIComponent(value),
-    escaped(value),
-    Buffer.from(value).toString("base64"),
-  ];
-  return Array.from(new Set(forms), (form) => [placeholder, form]);
-}
-
-/** The longest first, because one may be the beginning of another. */
-const swap = (text: string, exchanges: readonly Exchange[]): string =>
-  exchanges
-    .toSorted(([one], [other]) => other.length - one.length)
-    .reduce((changed, [from, to]) => changed.replaceAll(from, () => to), text);
-
-function eachValue(raw: readonly string[], change: (value: string, name: string) => string): string[] {
-  return Array.from(pairsOf(raw)).flatMap(([name, value]) => [name, change(value, name)]);
-}
-
-const withoutHeader = (raw: readonly string[], name: string): string[] =>
-  Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [] : [each, value]));
-
-/** An uncompressed answer can be searched as it comes; a partial answer would lack the beginning of a value. */
-const forWholeAnswers = (raw: readonly string[]): string[] =>
-  withoutHeader(withoutHeader(withoutHeader(raw, "accept-encoding"), "range"), "if-range");
-const withoutLengths = (raw: readonly string[]): string[] =>
-  withoutHeader(withoutHeader(raw, "content-length"), "content-encoding");
-
-const BASIC = /^(basic\s+)([\w+/=-]+)\s*$/i;
-
-function basicOf(value: string): string | undefined {
-  const match = BASIC.exec(value);
-  return match === null ? undefined : Buffer.from(match[2] ?? "", "base64").toString("latin1");
-}
-
-function filledHeader(
-  value: string,
-  name: string,
-  secrets: readonly SecretBinding[],
-  sent: Exchange[],
-): string {
-  const direct = secrets.map(({ placeholder, value: real }): Exchange => [placeholder, bytes(real)]);
-  const inside = /authorization$/i.test(name) ? basicOf(value) : undefined;
-  if (inside === undefined || !secrets.some(({ placeholder }) => inside.includes(placeholder)))
-    return swap(value, direct);
-  const credentials = Buffer.from(swap(inside, direct), "latin1").toString("base64");
-  sent.push([BASIC.exec(value)?.[2] ?? "", credentials]);
-  return value.replace(BASIC, (_, word: string) => word + credentials);
-}
-
-/** Each kind of text has its own way to write a value. */
-function filledBody(request: IncomingMessage, body: Buffer, secrets: readonly SecretBinding[]): Buffer {
-  const type = request.headers["content-type"] ?? "";
-  const write = /json/i.test(type) ? escaped : /urlencoded/i.test(type) ? encodeURIComponent : bytes;
-  const exchanges = secrets.map(({ placeholder, value }): Exchange => [placeholder, write(value)]);
-  return Buffer.from(swap(body.toString("latin1"), exchanges), "latin1");
-}
-
-/** For a host that compresses an answer although it was asked not to. */
-function decoders(response: IncomingMessage): readonly Transform[] {
-  const codings = valuesOf(response.rawHeaders, "content-encoding").flatMap((value) =>
-    value.toLowerCase().split(","),
-  );
-  return codings
-    .map((coding) => coding.trim())
-    .filter((coding) => coding !== "" && coding !== "identity")
-    .toReversed()
-    .map((coding) => {
-      const decoder = DECODERS.get(coding);
-      if (decoder === undefined) throw new Error("the answer is compressed in a way that cannot be searched");
-      return decoder();
-    });
-}
-
-const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
-  ["gzip", () => createGunzip()],
-  ["x-gzip", () => createGunzip()],
-  ["deflate", () => createInflate()],
-  ["br", () => createBrotliDecompress()],
-  ["zstd", () => createZstdDecompress()],
-]);
-
-/** Holds back only what could be the beginning of a value. */
-function masking(exchanges: readonly Exchange[]): Transform {
-  const back = exchanges.map(([inside, outside]): Exchange => [outside, inside]);
-  let pending = "";
-  return new Transform({
-    transform(chunk: Buffer, _, done) {
-      const text = swap(pending + chunk.toString("latin1"), back);
-      const kept = partialMatch(text, back);
-      pending = text.slice(text.length - kept);
-      done(null, Buffer.from(text.slice(0, text.length - kept), "latin1"));
-    },
-    flush(done) {
-      done(null, Buffer.from(pending, "latin1"));
-    },
-  });
-}
-
-/** How many characters at the end of the text could begin one of these values. */
-function partialMatch(text: string, values: readonly Exchange[]): number {
-  return values.reduce((most, [value]) => {
-    for (let length = Math.min(value.length - 1, text.length); length > most; length -= 1)
-      if (text.endsWith(value.slice(0, length))) return length;
-    return most;
-  }, 0);
 }

@@ -12,14 +12,15 @@ import {
   isMalformed,
   LONGEST_HEAD,
   RequestQueue,
-  secretSwap,
 } from "./forward-request.ts";
 import { verifiedTls } from "./reach-host.ts";
+import { secretSwap } from "./secret-swap.ts";
 
 /** A tunnel whose TLS ends here, and the connection to the host that its requests share. */
 interface EndedTunnel {
   readonly judged: AllowedRequest;
   readonly agent: HostAgent;
+  isIdle: boolean;
 }
 
 /**
@@ -41,10 +42,15 @@ export class TlsEnding {
       maxHeaderSize: LONGEST_HEAD,
       requireHostHeader: true,
       insecureHTTPParser: false,
+      headersTimeout: gate.limits.idleMs,
       // A request that moves may take as long as it wants; the tunnel's own timer ends one that does not.
       requestTimeout: 0,
       keepAliveTimeout: 0,
+      connectionsCheckingInterval: 5000,
     });
+    // node:http checks the times of heads only in a server that listens, and this one is given its connections.
+    this.#server.emit("listening");
+    this.#server.on("connect", (request, socket) => this.#nested(request, socket));
     this.#server.on(
       "request",
       (request, response) =>
@@ -54,6 +60,10 @@ export class TlsEnding {
       if (isMalformed(thrown)) gate.denyUnread(null, "malformed", "a request that is malformed or ambiguous");
       socket.destroy();
     });
+  }
+
+  close(): void {
+    this.#server.close();
   }
 
   /** `hello` is what the client has sent so far. */
@@ -66,7 +76,8 @@ export class TlsEnding {
       ALPNProtocols: ["http/1.1"],
     });
     const agent = new HostAgent(this.#gate, judged);
-    this.#tunnels.set(tls, { judged, agent });
+    const tunnel: EndedTunnel = { judged, agent, isIdle: false };
+    this.#tunnels.set(tls, tunnel);
     let isAgreed = false;
     tls.on("error", () => undefined).once("secure", () => (isAgreed = true));
     tls.once("close", () => {
@@ -74,7 +85,10 @@ export class TlsEnding {
       agent.destroy();
       client.destroy();
     });
-    tls.setTimeout(this.#gate.limits.idleMs, () => tls.destroy());
+    tls.setTimeout(this.#gate.limits.idleMs, () => {
+      tunnel.isIdle = true;
+      tls.destroy();
+    });
     this.#server.emit("connection", tls);
   }
 
@@ -91,23 +105,30 @@ export class TlsEnding {
     const method = request.method ?? "";
     const judged = this.#gate.judge(shown(tunnel.judged.authority), null, method);
     if (isDenial(judged)) return answerInWords(response, 403, judged.reason);
+    this.#gate.hold(request.socket, judged);
     const target = request.url ?? "";
     const denial = target.startsWith("/")
       ? this.#gate.judgeRequest(request, target, judged, 443)
-      : this.#gate.deny(judged.requestedHost, {
-          rule: "authority",
-          reason: "a request in a tunnel names a path",
-        });
+      : this.#gate.deny(judged.requestedHost, PATHLESS);
     if (denial !== undefined) return answerInWords(response, 403, denial.reason);
-    await this.#passOn(request, response, judged, tunnel.agent);
+    await this.#passOn(request, response, judged, tunnel);
+  }
+
+  /** A tunnel in the tunnel. */
+  #nested(request: IncomingMessage, socket: Duplex): void {
+    const tunnel = this.#tunnels.get(request.socket);
+    if (tunnel !== undefined)
+      this.#gate.deny({ ...tunnel.judged.requestedHost, method: request.method ?? "" }, PATHLESS);
+    socket.destroy();
   }
 
   async #passOn(
     request: IncomingMessage,
     response: ServerResponse,
     judged: AllowedRequest,
-    agent: HostAgent,
+    tunnel: EndedTunnel,
   ): Promise<void> {
+    const { agent } = tunnel;
     const { authority, allowance, requestedHost } = judged;
     const line = this.#gate.ledger.allowed(requestedHost);
     const ended = await forwardRequest({
@@ -121,10 +142,14 @@ export class TlsEnding {
       idleMs: this.#gate.limits.idleMs,
       ...(allowance.secrets.length === 0 ? {} : { rewriting: secretSwap(allowance.secrets) }),
     });
+    const idleS = this.#gate.limits.idleMs / 1000;
+    if (tunnel.isIdle) return line.end("idle", `nothing was sent or received for ${idleS} s`);
     line.end(ended?.rule, ended?.reason);
     if (ended !== null) answerInWords(response, ended.rule === "budget" ? 403 : agent.status, ended.reason);
   }
 }
+
+const PATHLESS = { rule: "authority", reason: "a request in a tunnel names a path" };
 
 /** One verified connection to a host, kept between a tunnel's requests; a new connection is judged like the first. */
 class HostAgent extends Agent {

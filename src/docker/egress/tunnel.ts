@@ -41,10 +41,11 @@ const overBudget = (what: string, most: number): EgressDenial => ({
   reason: `the box has ${what} more than the ${most} bytes that its run may transfer`,
 });
 
-/** The hello of a tunnel, with all bytes that came with it. */
-interface ReceivedHello {
+/** The hello of a tunnel, its bytes, and what came after it. */
+export interface ReceivedHello {
   readonly hello: ClientHello;
   readonly bytes: Buffer;
+  readonly rest: Buffer;
 }
 
 /** Null if the client left before it sent anything that could be judged. */
@@ -67,11 +68,12 @@ export function awaitHello(
   );
   const judge = (): void => {
     const read = readClientHello(bytes);
-    if (read.kind === "hello") settle({ hello: read, bytes });
+    if (read.kind === "hello")
+      settle({ hello: read, bytes: bytes.subarray(0, read.length), rest: bytes.subarray(read.length) });
     else if (read.kind === "denied") settle(read.denial);
   };
   const onData = (chunk: Buffer): void => {
-    bytes = Buffer.concat([bytes, chunk.subarray(0, 2 * LONGEST_HELLO)]);
+    bytes = Buffer.concat([bytes, chunk]);
     judge();
   };
   const onEnd = (): void => settle(null);
@@ -107,20 +109,29 @@ export function splice(
     server.destroy();
     resolve(why);
   };
+  const refuse = (why: EgressDenial): void => {
+    client.pause();
+    server.destroy();
+    client.end(ACCESS_DENIED, () => finish(why));
+  };
+  /** Whether the client may go on. */
+  const send = (passes: Buffer | EgressDenial): boolean => {
+    if (!Buffer.isBuffer(passes)) return (refuse(passes), false);
+    return (passes.length === 0 || server.write(passes)) && !second.isFull;
+  };
   const pump = (from: Socket, to: Socket, way: "up" | "down"): void => {
     from.on("data", (chunk: Buffer) => {
       if (!meter.take(way, chunk.length, line)) return finish(meter.denial ?? null);
-      const passes = way === "up" ? second.fromClient(chunk) : chunk;
-      if (way === "down") second.fromServer(chunk);
-      if (!Buffer.isBuffer(passes)) {
-        from.pause();
-        server.destroy();
-        return void client.end(ACCESS_DENIED, () => finish(passes));
-      }
-      if (!to.write(passes)) from.pause();
+      if (way === "up") return void (send(second.fromClient(chunk)) || from.pause());
+      if (!to.write(chunk)) from.pause();
+      const passes = second.fromServer(chunk);
+      if (passes !== NOTHING && send(passes)) to.resume();
     });
     to.on("drain", () => from.resume());
-    from.on("end", () => to.end());
+    from.on("end", () => {
+      if (way === "down") send(second.serverEnded());
+      to.end();
+    });
     from.on("error", () => finish(null));
     from.on("close", (broken) => {
       if (broken || to.destroyed) finish(null);
@@ -145,6 +156,8 @@ interface ClientHello {
   readonly serverName: string | null;
   /** The hello contains an encrypted hello, perhaps with another name. */
   readonly encrypted: boolean;
+  /** The length of its records. */
+  readonly length: number;
 }
 
 type HelloRead =
@@ -168,7 +181,7 @@ export function readClientHello(bytes: Buffer): HelloRead {
   const parts: Buffer[] = [];
   let length = 0;
   for (let at = 0; at < bytes.length;) {
-    if (bytes[at] !== 22 || (bytes[at + 1] ?? 3) !== 3 || (bytes[at + 2] ?? 0) > 4) return NOT_TLS;
+    if (!beginsRecord(bytes.subarray(at, at + 3))) return NOT_TLS;
     if (bytes.length < at + 5) break;
     const size = bytes.readUInt16BE(at + 3);
     if (size === 0 || size > LONGEST_HELLO || parts.length === MOST_RECORDS) return MALFORMED;
@@ -176,10 +189,14 @@ export function readClientHello(bytes: Buffer): HelloRead {
     length += parts.at(-1)?.length ?? 0;
     at += 5 + size;
     const whole = wholeMessage(parts, length);
+    if (whole?.kind === "hello") return bytes.length < at ? MALFORMED : { ...whole, length: at };
     if (whole !== undefined) return whole;
   }
   return bytes.length >= LONGEST_HELLO ? TOO_LONG : { kind: "more" };
 }
+
+const beginsRecord = ([type, major = 3, minor = 0]: Buffer): boolean =>
+  type === HANDSHAKE && major === 3 && minor <= 4;
 
 function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | undefined {
   if (length > 0 && parts[0]?.[0] !== 1) return NOT_TLS;
@@ -187,6 +204,8 @@ function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | und
   const size = Buffer.concat(parts.slice(0, 4), Math.min(length, 4)).readUIntBE(1, 3);
   if (size > LONGEST_HELLO) return TOO_LONG;
   if (length < size + 4) return undefined;
+  // A message that shares a record with the hello would not be looked at.
+  if (length > size + 4) return MALFORMED;
   return readHello(new Reader(Buffer.concat(parts, length).subarray(4, size + 4)));
 }
 
@@ -230,7 +249,7 @@ function readHello(reader: Reader): HelloRead {
   reader.vector(2);
   reader.vector(1);
   if (!reader.sound) return MALFORMED;
-  if (reader.left === 0) return { kind: "hello", serverName: null, encrypted: false };
+  if (reader.left === 0) return { kind: "hello", serverName: null, encrypted: false, length: 0 };
   const extensions = new Reader(reader.vector(2));
   if (!reader.sound || reader.left > 0) return MALFORMED;
   const bodies = new Map<number, Buffer>();
@@ -243,7 +262,9 @@ function readHello(reader: Reader): HelloRead {
   }
   const names = bodies.get(SERVER_NAME);
   const encrypted = bodies.has(ENCRYPTED_HELLO);
-  return names === undefined ? { kind: "hello", serverName: null, encrypted } : readNames(names, encrypted);
+  return names === undefined
+    ? { kind: "hello", serverName: null, encrypted, length: 0 }
+    : readNames(names, encrypted);
 }
 
 function readNames(bytes: Buffer, encrypted: boolean): HelloRead {
@@ -254,7 +275,7 @@ function readNames(bytes: Buffer, encrypted: boolean): HelloRead {
   const name = list.vector(2).toString("latin1");
   if (!list.sound || type !== 0 || name === "") return MALFORMED;
   if (list.left > 0) return TWO_NAMES;
-  return { kind: "hello", serverName: name.toLowerCase().replace(/\.$/, ""), encrypted };
+  return { kind: "hello", serverName: name.toLowerCase().replace(/\.$/, ""), encrypted, length: 0 };
 }
 
 /** The random value of a server hello that requests another client hello (RFC 8446, 4.1.3). */
@@ -263,42 +284,66 @@ const HANDSHAKE = 22;
 /** The bytes before the random value of a server hello: the heads of record and message, the version. */
 const BEFORE_RANDOM = 5 + 4 + 2;
 
+/** What a client may send before the server's first message: early data. */
+const MOST_HELD = 4 * LONGEST_HELLO;
+const NOTHING = Buffer.alloc(0);
+
 /**
  * A server may request a second hello, which is not encrypted either: it must name the same server as the first, or
- * nothing more is passed on.
+ * nothing more is passed on. Until the server's first message says whether it does, the client's bytes are held back:
+ * a second hello that is sent before it is requested is judged, too.
  */
 export class SecondHello {
   readonly #judge: (hello: ClientHello) => EgressDenial | undefined;
-  #server: Buffer | null = Buffer.alloc(0);
-  #client: Buffer | null = null;
+  /** The beginning of the server's bytes until they are understood. */
+  #server: Buffer | null = NOTHING;
+  #isRequested = false;
+  /** The client's bytes that wait; null once everything passes. */
+  #held: Buffer | null = NOTHING;
 
   constructor(judge: (hello: ClientHello) => EgressDenial | undefined) {
     this.#judge = judge;
   }
 
-  /** Looks at the server's bytes before they are passed on. */
-  fromServer(chunk: Buffer): void {
-    if (this.#server === null) return;
+  /** Whether the client has to wait before it sends more. */
+  get isFull(): boolean {
+    return this.#server !== null && (this.#held?.length ?? 0) > MOST_HELD;
+  }
+
+  /** Looks at the server's bytes before they are passed on; returns the client's bytes that may be passed on now. */
+  fromServer(chunk: Buffer): Buffer | EgressDenial {
+    if (this.#server === null) return NOTHING;
     const received = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
     const hello = received.subarray(skippedLength(received));
     const random = hello.subarray(BEFORE_RANDOM, BEFORE_RANDOM + RETRY.length);
     const isOther = hello.length > 0 && (hello[0] !== HANDSHAKE || (hello[5] ?? 2) !== 2);
     this.#server =
       isOther || random.length === RETRY.length || received.length > LONGEST_HELLO ? null : received;
-    if (!isOther && random.equals(RETRY)) this.#client = Buffer.alloc(0);
+    this.#isRequested = !isOther && random.equals(RETRY);
+    return this.#passing();
+  }
+
+  /** The server sends nothing more. */
+  serverEnded(): Buffer | EgressDenial {
+    this.#server = null;
+    return this.#passing();
   }
 
   /** The bytes that may be passed on now, or why none may. */
   fromClient(chunk: Buffer): Buffer | EgressDenial {
-    if (this.#client === null) return chunk;
-    const received = Buffer.concat([this.#client, chunk]);
-    const read = readClientHello(received.subarray(skippedLength(received)));
-    if (read.kind === "more" && received.length <= 4 * LONGEST_HELLO) {
-      this.#client = received;
-      return Buffer.alloc(0);
-    }
-    this.#client = null;
-    if (read.kind === "hello") return this.#judge(read) ?? received;
+    if (this.#held === null) return chunk;
+    this.#held = Buffer.concat([this.#held, chunk]);
+    return this.#passing();
+  }
+
+  #passing(): Buffer | EgressDenial {
+    const held = this.#held;
+    if (held === null || this.#server !== null) return NOTHING;
+    const read = this.#isRequested ? readClientHello(held.subarray(skippedLength(held))) : null;
+    if (read?.kind === "more" && held.length <= MOST_HELD) return NOTHING;
+    this.#held = null;
+    if (read === null) return held;
+    if (read.kind === "hello") return this.#judge(read) ?? held;
     return read.kind === "denied" ? read.denial : { rule: "sni", reason: "no second TLS client hello came" };
   }
 }

@@ -94,6 +94,35 @@ test("a withdrawn grant is no longer valid and ends the tunnels that depended on
   stays.destroy();
 });
 
+test("nothing is sent to a host whose grant was withdrawn while it was connected to", async () => {
+  await using server = await stub(answering(httpAnswer("hello")));
+  const found = Promise.withResolvers<readonly string[]>();
+  await using way = await egress(server.port, { resolve: () => found.promise });
+  const withdraw = way.proxy.grant(GRANTS);
+  const answer = exchange(way.proxy.socket, get("example.org"));
+  for (; way.resolved.length === 0;) await sleep(5);
+  withdraw();
+  assert.equal(await answer, "");
+  found.resolve([PUBLIC]);
+  for (; way.dialled.length === 0;) await sleep(5);
+  way.proxy.grant(GRANTS);
+  assert.match(await exchange(way.proxy.socket, get("example.org")), /^HTTP\/1\.1 200 /);
+  assert.equal(server.came().match(/GET/g)?.length, 1);
+});
+
+test("a CONNECT after a request that is not yet answered is refused", async () => {
+  await using server = await stub(() => undefined);
+  await using way = await egress(server.port, { grants: GRANTS });
+  const unanswered = get("example.org").replace("Connection: close\r\n", "");
+  const answer = await exchange(
+    way.proxy.socket,
+    `${unanswered}CONNECT example.org:443 HTTP/1.1\r\n\r\n`,
+    await clientHello({ servername: "example.org" }),
+  );
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  assert.equal(way.told[0]?.rule, "malformed");
+});
+
 test("without grants there is no network", async () => {
   await using server = await stub(answering(httpAnswer("hello")));
   await using way = await egress(server.port, {});

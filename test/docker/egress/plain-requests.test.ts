@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { connect, type Socket } from "node:net";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -201,6 +202,45 @@ test("a name without an address and a host that does not answer are failures, no
       ["allowed", "unreachable"],
     ],
   );
+});
+
+for (const headers of ["Upgrade: own\r\nConnection: Upgrade\r\n", ""])
+  test(`a host that changes the protocol ${headers === "" ? "without a word" : "as asked"} is a failure`, async () => {
+    await using server = await stub(answering(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\nhello`));
+    await using way = await egress(server.port, { grants: GRANTS });
+    const answer = await exchange(way.proxy.socket, request(`${PLAIN}\nConnection: Upgrade\nUpgrade: own`));
+    assert.match(answer, /^HTTP\/1\.1 502 [^]*another protocol\n$/);
+  });
+
+const MUCH = "x".repeat(8 * 2 ** 20);
+
+test("an answer comes before the whole request was sent", async () => {
+  const early = httpAnswer("too much").replace("200 OK", "413 Too Much");
+  // This host reads nothing more, and does not close the connection either.
+  await using server = await stub((socket) =>
+    socket.once("data", () => {
+      socket.pause();
+      socket.write(early);
+    }),
+  );
+  await using way = await egress(server.port, { grants: GRANTS });
+  const answer = await exchange(
+    way.proxy.socket,
+    request(`${POST}\nContent-Length: ${MUCH.length}`, MUCH),
+    request(`${PLAIN}\nConnection: close`),
+  );
+  assert.match(answer, /^HTTP\/1\.1 413 [^]*too muchHTTP\/1\.1 413 [^]*too much$/);
+});
+
+test("a host may answer while it is still sent the request", async () => {
+  const echo = createHttpServer((came, answer) => void came.pipe(answer));
+  await using server = await stub((socket) => void echo.emit("connection", socket));
+  await using way = await egress(server.port, { grants: GRANTS });
+  const answer = await exchange(
+    way.proxy.socket,
+    request(`${POST}\nConnection: close\nContent-Length: ${MUCH.length}`, MUCH),
+  );
+  assert.equal(answer.match(/x/g)?.length, MUCH.length);
 });
 
 test("an unreadable answer is a failure", async () => {

@@ -35,6 +35,24 @@ function secure(listener: RequestListener, host = "example.org"): Promise<Stub> 
 const open = (port: number, options: Partial<EgressOptions>): Promise<Egress> =>
   egress(port, { roots: WORLD.pem, ...options });
 
+/** A program's TLS connection through the tunnel. */
+async function inTunnel(way: Egress): Promise<TLSSocket> {
+  const { client } = await connected(way.proxy.socket, "example.org:443");
+  const tls = connect({ socket: client, servername: "example.org", ca: way.proxy.authority ?? "" });
+  tls.on("error", () => undefined);
+  await once(tls, "secureConnect");
+  return tls;
+}
+
+const ended = (tls: TLSSocket): Promise<void> =>
+  new Promise(
+    (resolve) =>
+      void tls
+        .resume()
+        .once("end", resolve)
+        .once("close", () => resolve()),
+  );
+
 /** What a program in the box says through the tunnel and gets back; it trusts the session's authority. */
 async function through(way: Egress, text: string, host = "example.org"): Promise<string> {
   const { client, head } = await connected(way.proxy.socket, `${host}:443`);
@@ -147,6 +165,46 @@ test("the Host header inside must be the tunnel's host", async () => {
   assert.equal(server.connections(), 1);
 });
 
+test("a request goes on only as long as the grant that allowed it", async () => {
+  const came = Promise.withResolvers<void>();
+  let whole = 0;
+  await using server = await secure((request, response) => {
+    request.on("data", () => came.resolve()).on("error", () => undefined);
+    request.on("end", () => response.end(`whole ${(whole += 1)}`));
+  });
+  await using way = await open(server.port, { grants: READS });
+  const client = await inTunnel(way);
+  const withdraw = way.proxy.grant([granted("example.org", { methods: ["POST"] })]);
+  client.write(`POST / ${HEAD}\nContent-Length: 10\n\nhello`.replaceAll("\n", "\r\n"));
+  await came.promise;
+  withdraw();
+  await ended(client);
+  for (; way.told.length === 0;) await sleep(5);
+  assert.equal(whole, 0);
+  assert.match(await through(way, `GET / ${HEAD}\n\n`), /whole 1/, "the twin: another grant allows it");
+});
+
+test("a tunnel in a tunnel is denied", async () => {
+  await using server = await secure(echo);
+  await using way = await open(server.port, { grants: READS });
+  assert.equal(await through(way, "CONNECT other.test:443 HTTP/1.1\nHost: example.org\n\n"), "");
+  assert.deepEqual(
+    way.told.map(({ host, method, verdict, rule }) => [host, method, verdict, rule]),
+    [["example.org", "CONNECT", "denied", "authority"]],
+  );
+});
+
+test("headers that a server could take for others because of an underscore are not forwarded", async () => {
+  await using server = await secure(echo);
+  await using way = await open(server.port, { grants: READS });
+  const answer = await through(
+    way,
+    `GET / ${HEAD}\nX_Http_Method_Override: PUT\nContent_Length: 5\nX_Stays: b\n\n`,
+  );
+  assert.match(answer, /X_Stays/);
+  assert.doesNotMatch(answer, /override|content_length/i);
+});
+
 test("a host with another host's certificate gets nothing", async () => {
   await using server = await secure(echo, "other.test");
   await using way = await open(server.port, { grants: READS });
@@ -239,6 +297,51 @@ test("a secret's value is in the request to its host, and in nothing that is ret
     assert.ok(!answer.includes(form) && !JSON.stringify(way.proxy.ledger()).includes(form), form);
 });
 
+test("a value is taken out of an answer however it is written, and also if another value goes on like it", async () => {
+  const [one, longer] = ["abc+/=d&e'f xyz12", "abc+/=d&e'f xyz12345"];
+  const written = [
+    one,
+    longer,
+    `${longer.slice(0, -1)}.`,
+    encodeURIComponent(one).toLowerCase(),
+    new URLSearchParams([["a", one]]).toString(),
+    JSON.stringify(one).replaceAll("/", String.raw`\/`),
+    Buffer.from(one).toString("base64url"),
+    Buffer.from(`user:${longer}`).toString("base64"),
+  ].join("\n");
+  await using server = await secure((_, response) => {
+    const pieces = written.split(/(?=.)/s);
+    const next = (): void => {
+      const piece = pieces.shift();
+      if (piece === undefined) return void response.end();
+      response.write(piece);
+      setImmediate(next);
+    };
+    next();
+  });
+  await using way = await open(server.port, {
+    ...BOUND,
+    secrets: [
+      { ...SECRET, value: one },
+      { ...SECRET, placeholder: "PLACEHOLDER-2", value: longer },
+    ],
+  });
+  const answer = await through(way, `GET / ${HEAD}\n\n`);
+  const body = answer
+    .slice(answer.indexOf("\r\n\r\n") + 4)
+    .replaceAll(/\r?\n?[0-9a-f]+\r\n(.*?)(?=\r\n)/gs, "$1");
+  assert.deepEqual(body.trim().split("\n").slice(0, 7), [
+    "PLACEHOLDER-1",
+    "PLACEHOLDER-2",
+    "PLACEHOLDER-134.",
+    "PLACEHOLDER-1",
+    "a=PLACEHOLDER-1",
+    '"PLACEHOLDER-1"',
+    "PLACEHOLDER-1",
+  ]);
+  assert.match(body, /\ndXNlcjpPLACEHOLDER-2\w?={0,2}\s*$/);
+});
+
 test("a compressed answer is searched, and one that cannot be searched is withheld", async () => {
   let coding = "gzip";
   await using server = await secure((_, response) => {
@@ -283,6 +386,39 @@ test("a secret is not sent to other hosts or over http", async () => {
   assert.ok(!server.came().includes(VALUE));
   const plain = "GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\nX-Token: PLACEHOLDER-1\r\n\r\n";
   assert.match(await exchange(way.proxy.socket, plain), /403 [^]*TOKEN is put into requests by https only/);
+});
+
+test("a body for a host with a secret must be there in time, and so must a head", async () => {
+  await using server = await secure(echo);
+  await using way = await open(server.port, { ...BOUND, limits: { idleMs: 200 } });
+  const trickled = async (head: string, piece: string): Promise<string> => {
+    const client = await inTunnel(way);
+    let answer = "";
+    client.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
+    client.write(head.replaceAll("\n", "\r\n"));
+    const trickling = setInterval(() => client.write(piece), 20);
+    await ended(client);
+    clearInterval(trickling);
+    client.destroy();
+    return answer;
+  };
+  const post = `POST / ${HEAD}\nContent-Type: text/plain\nContent-Length: 100000\n\n`;
+  assert.match(await trickled(post, "x"), /^HTTP\/1\.1 502 [^]*did not come within 0\.2 s\n$/);
+  assert.equal(await trickled("GET / HTTP/1.1\nHost: example.org\n", "X-A: b\r\n"), "");
+  assert.equal(server.connections(), 0);
+});
+
+test("a request in a tunnel that stands still ends as idle", async () => {
+  await using server = await secure(() => undefined);
+  await using way = await open(server.port, { ...BOUND, limits: { idleMs: 100 } });
+  const client = await inTunnel(way);
+  client.write(
+    `POST / ${HEAD}\nContent-Type: text/plain\nContent-Length: 100000\n\n`.replaceAll("\n", "\r\n"),
+  );
+  await ended(client);
+  client.destroy();
+  for (; way.told.length === 0;) await sleep(5);
+  assert.equal(way.told[0]?.rule, "idle");
 });
 
 test("a secret too short to be removed from answers is refused", async () => {

@@ -297,6 +297,44 @@ for (const [what, retry, servername, passes] of [
     client.destroy();
   });
 
+test("a second client hello that is sent before it is requested is judged, too", async () => {
+  for (const [servername, passes] of [
+    ["example.org", true],
+    ["other.example.org", false],
+  ] as const) {
+    await using server = await stub((socket) => socket.once("data", () => socket.write(RETRY)));
+    await using way = await egress(server.port, { grants: GRANTS });
+    const { client } = await connected(way.proxy.socket, "example.org:443");
+    const second = await clientHello({ servername });
+    client.write(Buffer.concat([WHOLE_HELLO, second]));
+    const whole = WHOLE_HELLO.toString("latin1") + second.toString("latin1");
+    if (passes) for (; server.came().length < whole.length;) await sleep(5);
+    else await once(client.resume(), "end");
+    assert.equal(server.came(), passes ? whole : WHOLE_HELLO.toString("latin1"));
+    client.destroy();
+  }
+});
+
+test("early data follows the hello once the server has answered, however much it is", async () => {
+  const early = Buffer.concat([Buffer.from("1703032000", "hex"), Buffer.alloc(0x2000, "early")]);
+  const all = Buffer.concat([WHOLE_HELLO, ...Array.from({ length: 100 }, () => early)]).toString("latin1");
+  const NO_RETRY = Buffer.concat([RETRY.subarray(0, 20), Buffer.alloc(31)]);
+  await using server = await stub((socket) => socket.once("data", () => socket.write(NO_RETRY)));
+  await using way = await egress(server.port, { grants: GRANTS });
+  const { client } = await connected(way.proxy.socket, "example.org:443");
+  client.resume().write(all, "latin1");
+  for (; server.came().length < all.length;) await sleep(5);
+  assert.ok(server.came() === all);
+  client.destroy();
+});
+
+test("a message that shares a record with the client hello is refused", () => {
+  const shared = Buffer.concat([MESSAGE, MESSAGE]);
+  assert.equal(read(records(shared, [])), "! not-tls");
+  assert.equal(read(records(shared, []).subarray(0, 5 + MESSAGE.length)), "! not-tls");
+  assert.equal(read(records(shared, [MESSAGE.length])), "example.org", "the twin: a record of its own");
+});
+
 test("a client that disconnects ends the host's connection", async () => {
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   await using server = await stub((socket) => {
