@@ -341,7 +341,15 @@ export class Cluster {
   }
 
   #unanswered(thrown: unknown): unknown {
-    if (thrown instanceof ApiFailure || errorCode(thrown) === undefined) return thrown;
+    const code = errorCode(thrown);
+    if (thrown instanceof ApiFailure || code === undefined) return thrown;
+    // A fault of the kubeconfig, without a cause: nobody waits until it goes away.
+    if (!this.#answered && NOT_TRUSTED.test(code))
+      return new HarnessError(
+        EXIT.sandbox,
+        `what answers at ${this.server} is not the cluster of the kubeconfig: ${tlsReason(code, thrown)}`,
+        "kubectl cluster-info; compare certificate-authority-data, tls-server-name and server in the kubeconfig",
+      );
     return new HarnessError(
       EXIT.sandbox,
       `no cluster answers at ${this.server}: ${reasonOf(thrown)}`,
@@ -375,6 +383,15 @@ const PAUSES: RetryRules = {
   longestMs: 120_000,
   spread: SPREAD,
 };
+/** A certificate that the kubeconfig does not vouch for, or no TLS at all. */
+const NOT_TRUSTED = /SELF_SIGNED|^UNABLE_TO_|^CERT_|^ERR_TLS_CERT|^ERR_SSL_|^EPROTO$/;
+
+/** OpenSSL's own text names a place in its sources; Node's gives advice about starting Node. */
+const tlsReason = (code: string, thrown: unknown): string =>
+  /^(?:ERR_SSL|EPROTO)/.test(code)
+    ? `it does not speak TLS (${code})`
+    : reasonOf(thrown).replace(/; if the root CA .*$/, "");
+
 const MOST_LINE = 16 * 2 ** 20;
 /** Large enough for a list of thousands of pods. */
 const MOST_BODY = 128 * 2 ** 20;

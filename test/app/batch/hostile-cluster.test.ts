@@ -6,6 +6,7 @@ import { Interrupted } from "../../../src/core/errors.ts";
 import { batchTotals } from "../../../src/render/batch-results.ts";
 import { type FakeCluster, startFakeCluster } from "../../fakes/kubernetes-jobs.ts";
 import { statusOf } from "../../fakes/kubernetes-api.ts";
+import { httpsStub, noCertificates } from "../../fixtures/https-stub.ts";
 import { coordinate, rowsFor, said } from "../../fixtures/cluster-batch.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
@@ -155,3 +156,37 @@ test("Ctrl-C before the cluster has answered does not promise a batch that conti
   assert.doesNotMatch(warned.join("\n"), /continues in the cluster/);
   assert.equal(cluster.jobs.size, 0);
 });
+
+for (const [what, server, why] of [
+  [
+    "whose certificate nobody vouches for",
+    (tls: number) => `https://127.0.0.1:${tls}`,
+    "unable to verify the first certificate",
+  ],
+  [
+    "that speaks no TLS",
+    (_: number, plain: string) => plain.replace("http:", "https:"),
+    "it does not speak TLS (EPROTO)",
+  ],
+] as const)
+  test(`a cluster ${what} is not waited for`, { skip: noCertificates }, async () => {
+    await using place = await scratch();
+    await using cluster = await startFakeCluster();
+    await using stub = await httpsStub(["cluster"], (_, response) => void response.end("{}"));
+    const url = server(stub.port, cluster.url);
+    const config = cluster.config
+      .replace(cluster.url, url)
+      .replace('"insecure-skip-tls-verify":true', '"tls-server-name":"cluster"');
+    const warned: string[] = [];
+    const asked = coordinate({
+      cluster: { config },
+      rows: ROWS,
+      folder: place.at("out"),
+      onWarn: (text) => void warned.push(text),
+    });
+    await assert.rejects(asked, {
+      exit: 6,
+      message: `what answers at ${url} is not the cluster of the kubeconfig: ${why}`,
+    });
+    assert.deepEqual(warned, []);
+  });
