@@ -61,6 +61,8 @@ export interface FakeCluster extends AsyncDisposable {
   readonly maps: Map<string, ConfigMap>;
   readonly deleteJob: (name: string) => void;
   readonly deletePod: (index: number) => void;
+  /** Makes a second running pod for the last try of an index, as a controller with an old copy of the Job does. */
+  readonly repeatPod: (index: number) => void;
   /** Breaks the connections of all watches. */
   readonly cutWatches: () => void;
   /** Starts a Job, as a queue does. */
@@ -129,6 +131,7 @@ export async function startFakeCluster(
     maps: store.maps,
     deleteJob: (name) => store.deleteJob(name),
     deletePod: (index) => store.deletePod(index),
+    repeatPod: (index) => store.repeatPod(index),
     cutWatches: () => store.cutWatches(),
     admit: (name) =>
       void store.handle("PATCH", new URL(`http://stub/namespaces/team/jobs/${name}`), {
@@ -346,6 +349,16 @@ class Store {
     for (const pod of this.pods.values())
       if (pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"] === String(index))
         this.#putPod(pod, "DELETED");
+  }
+
+  repeatPod(index: number): void {
+    const pod = [...this.pods.values()].findLast((each) => each.metadata?.labels?.[INDEX] === String(index));
+    if (pod === undefined) throw new Error(`no pod of ${index}`);
+    const metadata = { ...pod.metadata, name: `${pod.metadata?.name}z` };
+    this.#putPod(
+      { ...pod, metadata, status: { phase: "Running", startTime: "2026-01-01T00:00:00Z" } },
+      "ADDED",
+    );
   }
 
   retry(): void {

@@ -9,7 +9,8 @@ import type { Host } from "../host.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { clusterPlan, manifestsOf, secretNote } from "./cluster-plan.ts";
 import { rowEnvironments } from "./pod-row.ts";
-import { changedTemplate, type Clock, patiently, realClock, watchBatch } from "./cluster-watch.ts";
+import { type Asking, type Clock, patiently, realClock } from "./cluster-trouble.ts";
+import { changedTemplate, watchBatch } from "./cluster-watch.ts";
 import type { BatchCluster, SeenJob } from "../../kubernetes/batch-cluster.ts";
 import { loopDifferences, lostFields } from "../../kubernetes/pod-readback.ts";
 import { batchJob, batchName, type BatchPlan, batchRows } from "../../kubernetes/batch-job.ts";
@@ -131,15 +132,13 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
   };
 }
 
-type RetryContext = Parameters<typeof patiently>[0];
-
 /**
  * Returns a Job with all its rows, continuing from wherever preparation stopped: the Job is made suspended, gets its
  * rows, and only then begins. Each step may be repeated, also by several commands at once.
  */
 async function prepareJob(
   batch: ClusterBatch,
-  asking: RetryContext,
+  asking: Asking,
   signal: AbortSignal,
   state: { mayExist: boolean },
 ): Promise<SeenJob> {
@@ -187,7 +186,7 @@ const LOOK_MS = 2000;
 
 async function createRowObjects(
   { cluster, clock }: ClusterBatch,
-  asking: RetryContext,
+  asking: Asking,
   rows: ReturnType<typeof batchRows>[number],
   signal: AbortSignal,
 ): Promise<void> {
@@ -216,7 +215,7 @@ const alreadyExists = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessErr
 /** An older cluster drops fields that it does not know, and would run something else. */
 async function refuseOlder(
   { cluster, plan }: ClusterBatch,
-  asking: RetryContext,
+  asking: Asking,
   signal: AbortSignal,
 ): Promise<void> {
   const wanted = batchJob(plan);

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visibleLine } from "../../core/visible.ts";
 import {
@@ -12,6 +11,7 @@ import {
 import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
 import type { RowResult } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";
+import { type Asking, type Clock, describeJob, patiently, PATIENCE_MS } from "./cluster-trouble.ts";
 import { podResult } from "./pod-row.ts";
 import { firstLines } from "../../core/wording.ts";
 import { loopDifferences } from "../../kubernetes/pod-readback.ts";
@@ -20,9 +20,8 @@ import { loopDifferences } from "../../kubernetes/pod-readback.ts";
  * Watches a batch in a cluster to its end. The Job decides what runs when, so a watcher may die and start again at any
  * time, and several may watch.
  */
-interface WatchedBatch {
+interface WatchedBatch extends Asking {
   readonly cluster: BatchCluster;
-  readonly hash: string;
   /** Uid of the batch's Job. */
   readonly uid: string;
   /** The template that its pods must match. */
@@ -31,60 +30,11 @@ interface WatchedBatch {
   /** Indexes of rows whose results are already kept. */
   readonly known: ReadonlySet<number>;
   readonly onResult: (result: RowResult) => Promise<void>;
-  readonly warn: (text: string) => void;
-  readonly clock: Clock;
 }
 
-export interface Clock {
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly random: () => number;
-}
-
-export const realClock: Clock = {
-  now: () => performance.now(),
-  sleep: async (ms, signal) => {
-    await pause(ms, undefined, { signal });
-  },
-  random: Math.random,
-};
-
-const FIRST_WAIT_MS = 1000;
-const LONGEST_WAIT_MS = 30_000;
-/** Upper bound of the wait that a server asks for. */
-const LONGEST_SERVER_WAIT_MS = 120_000;
-/** How long to wait for an API server that is away, and for a batch in which no pod begins. */
-const PATIENCE_MS = 10 * 60_000;
 /** Between two looks at the Job: after a pod has ended, and otherwise. */
 const BUSY_MS = 1000;
 const QUIET_MS = 15_000;
-
-/** Asks again while the cluster is away; any other trouble is reported. */
-export async function patiently<T>(
-  { clock, warn, hash }: Pick<WatchedBatch, "clock" | "warn" | "hash">,
-  ask: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  const since = clock.now();
-  for (let wait = FIRST_WAIT_MS, warned = false; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
-    try {
-      const answer = await ask();
-      if (warned) warn("the cluster answers again");
-      return answer;
-    } catch (thrown) {
-      if (!(thrown instanceof ClusterTrouble)) throw thrown;
-      if (thrown.kind !== "away" || clock.now() - since > PATIENCE_MS) throw clusterError(thrown, hash);
-      if (!warned)
-        warn(
-          `the cluster does not answer (${visibleLine(thrown.message)}); what runs there continues, and the harness keeps asking`,
-        );
-      warned = true;
-      // Up to half of each wait is random, so that many watchers do not come back at the same time.
-      const own = wait * (0.5 + clock.random() / 2);
-      await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_SERVER_WAIT_MS)), signal);
-    }
-  }
-}
 
 /** How the watch ended; rows without a result have not finished. */
 type WatchEnd = "ended" | "deleted";
@@ -110,10 +60,12 @@ export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Prom
 async function keepWatching(batch: WatchedBatch, rows: KnownRows, signal: AbortSignal): Promise<never> {
   const { cluster, hash } = batch;
   const onPod: OnPod = (pod, object) => rows.see(pod, object);
-  for (let version = ""; ;) {
+  for (let version = "", lists = 0, watches = 0; ; watches += 1) {
     signal.throwIfAborted();
     if (version === "") {
-      ({ version } = await patiently(batch, () => cluster.listPods({ hash }, onPod, signal), signal));
+      const list = (): Promise<{ readonly version: string }> => cluster.listPods({ hash }, onPod, signal);
+      ({ version } = await patiently(batch, list, signal, lists > 0));
+      lists += 1;
       rows.listed();
     }
     const from = version;
@@ -128,6 +80,7 @@ async function keepWatching(batch: WatchedBatch, rows: KnownRows, signal: AbortS
         }
       },
       signal,
+      watches > 0,
     );
     version = next === "expired" ? "" : next.version;
     // A pause between requests, in case the server ends each watch at once.
@@ -140,7 +93,7 @@ async function settleAll(batch: WatchedBatch, rows: KnownRows, signal: AbortSign
   const stalled = new StallWatch(batch);
   await rows.whenListed(signal);
   for (;;) {
-    const job = await patiently(batch, () => cluster.readJob(batchName(hash), signal), signal);
+    const job = await patiently(batch, () => cluster.readJob(batchName(hash), signal), signal, true);
     if (job?.uid !== uid) return "deleted";
     await catchUp(batch, rows, job, signal);
     for (const result of rows.settle(job)) await batch.onResult(result);
@@ -172,7 +125,7 @@ async function catchUp(
   const unknown = rows.unknown(job);
   const labels =
     unknown.length > MOST_SINGLE_REQUESTS ? [{ hash }] : unknown.map((index) => ({ hash, index }));
-  for (const of of labels) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal);
+  for (const of of labels) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal, true);
 }
 
 /** What is known of each row's last pod; finished rows are forgotten. */
@@ -180,6 +133,8 @@ class KnownRows {
   readonly #batch: WatchedBatch;
   readonly #ended: Set<number>;
   readonly #last = new Map<number, SeenPod>();
+  /** The last pod of each row that ended by itself. */
+  readonly #over = new Map<number, SeenPod>();
   readonly #reported = new Set<string>();
   readonly #pods: PodComparison;
   readonly #listed = Promise.withResolvers<void>();
@@ -208,12 +163,19 @@ class KnownRows {
     const { index, job } = pod;
     if (job !== this.#batch.uid || this.#ended.has(index) || index >= this.#batch.rows.length) return;
     if (this.#pods.look(pod, object)) this.#moved.resolve();
+    this.#noteEnd(pod);
     const before = this.#last.get(index);
     if (!isNews(pod, before)) return;
     this.#last.set(index, pod);
     if (pod.phase !== "waiting") this.#hasRun = true;
     if (isOver(pod) && (before === undefined || before.name !== pod.name || !isOver(before)))
       this.#moved.resolve();
+  }
+
+  #noteEnd(pod: SeenPod): void {
+    const { index, gone, ending, before } = pod;
+    if (isOver(pod) && !gone && !ending && before >= (this.#over.get(index)?.before ?? 0))
+      this.#over.set(index, pod);
   }
 
   /** Finished rows that have not been reported, whose last pod may not have been seen. */
@@ -231,15 +193,25 @@ class KnownRows {
     const results: RowResult[] = [];
     for (const [index, row] of this.#batch.rows.entries()) {
       if (this.#ended.has(index)) continue;
-      const pod = this.#last.get(index);
+      const pod = this.#deciding(index);
       const done = pod?.phase === "succeeded" || inRanges(job.completed, index);
       if (done || inRanges(job.failed, index)) {
         results.push(done ? doneResult(row, pod) : podResult(row, pod));
         this.#ended.add(index);
         this.#last.delete(index);
+        this.#over.delete(index);
       } else if (pod?.phase === "failed") this.#tellRetry(row, pod);
     }
     return results;
+  }
+
+  /**
+   * The pod whose end is that of its row, once the Job has decided. After an outage a controller may create a second pod
+   * for the same try, and removes it again.
+   */
+  #deciding(index: number): SeenPod | undefined {
+    const [last, over] = [this.#last.get(index), this.#over.get(index)];
+    return over !== undefined && over.before >= (last?.before ?? 0) ? over : last;
   }
 
   #tellRetry(row: BatchRow, pod: SeenPod): void {
@@ -424,50 +396,3 @@ export const changedTemplate = (lines: readonly string[]): HarnessError =>
     `the cluster would create different pods from those requested, so nothing was started:${listOf(lines)}`,
     leaveOut,
   );
-
-const describeJob = (hash: string): string => `kubectl describe job ${batchName(hash)}`;
-
-/** Each kind of trouble has its own wording and next step. */
-function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
-  const message = visibleLine(trouble.message);
-  switch (trouble.kind) {
-    case "away":
-    case "expired":
-      return new HarnessError(
-        EXIT.sandbox,
-        `the cluster does not answer: ${message}`,
-        "kubectl version; what runs there continues, and --resume watches it again",
-        trouble,
-      );
-    case "quota":
-      return new HarnessError(
-        EXIT.sandbox,
-        `a quota of the namespace is used up: ${message}`,
-        "kubectl describe quota; once there is room, continue with --resume",
-        trouble,
-      );
-    case "forbidden":
-      return new HarnessError(
-        EXIT.usage,
-        `the cluster forbids it: ${message}`,
-        "kubectl auth can-i --list",
-        trouble,
-      );
-    case "unauthorised":
-      return new HarnessError(
-        EXIT.usage,
-        `the cluster does not accept your credentials: ${message}`,
-        "kubectl auth whoami",
-        trouble,
-      );
-    case "no_namespace":
-      return new HarnessError(EXIT.usage, `not found: ${message}`, "kubectl get namespaces", trouble);
-    case "invalid":
-      return new HarnessError(
-        EXIT.sandbox,
-        `the cluster rejected it: ${message}`,
-        describeJob(hash),
-        trouble,
-      );
-  }
-}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../../src/app/batch/cluster-watch.ts";
+import type { Clock } from "../../../src/app/batch/cluster-trouble.ts";
 import { Interrupted } from "../../../src/core/errors.ts";
 import { batchTotals } from "../../../src/render/batch-results.ts";
 import { type FakeCluster, startFakeCluster } from "../../fakes/kubernetes-jobs.ts";
@@ -77,6 +77,30 @@ test("a list of pods whose next page is always too old is given up, not asked fo
     message: /does not answer: .*too old/,
   });
 });
+
+for (const [name, play, row] of [
+  ["failed", said(ROWS[0], 1, { cause: "check" }), ["check", 1, "session1"]],
+  ["succeeded", said(ROWS[0]), [null, 0, "session1"]],
+] as const)
+  test(`a row that has ${name} is reported by the pod that ended, not by a second one that is created for it`, async () => {
+    await using place = await scratch();
+    await using cluster = await startFakeCluster((index) => (index === 0 ? play : said(ROWS[index])));
+    const repeated = { once: false };
+    cluster.faults.hold = ({ nth, when }) => {
+      const isOver = [...cluster.pods.values()].some(({ metadata, status }) => {
+        const own = metadata?.labels?.["batch.kubernetes.io/job-completion-index"] === "0";
+        return own && /^(?:Failed|Succeeded)$/.test(status?.phase ?? "");
+      });
+      if (when !== "before" || repeated.once || !isOver || !JOB.test(cluster.asked[nth - 1] ?? ""))
+        return undefined;
+      repeated.once = true;
+      cluster.repeatPod(0);
+      return undefined;
+    };
+    const { results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out") });
+    const first = results.find((each) => each.row === 1);
+    assert.deepEqual([repeated.once, first?.cause, first?.exit_code, first?.session], [true, ...row]);
+  });
 
 /** More looks at the Job than fit into ten minutes by the batch's clock, which are fifteen seconds apart. */
 const LOOKS = 50;
@@ -190,3 +214,48 @@ for (const [what, server, why] of [
     });
     assert.deepEqual(warned, []);
   });
+
+for (const [code, reason] of [
+  [403, "Forbidden"],
+  [401, "Unauthorized"],
+] as const)
+  test(`a server that has just started and refuses for a moment (${code}) ends no batch`, async () => {
+    await using place = await scratch();
+    const gate = Promise.withResolvers<void>();
+    await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+    // What is refused was allowed before.
+    const left = { looks: 3, job: 2, watch: 1 };
+    cluster.faults.instead = (what) => {
+      const isLook = JOB.test(what) && (left.looks -= 1) < 0;
+      if (isLook && (left.job -= 1) >= 0) {
+        cluster.cutWatches();
+        return refusal(code, reason, "jobs is forbidden: not yet");
+      }
+      if (left.looks >= 0 || !what.includes("watch=")) return undefined;
+      if ((left.watch -= 1) >= 0) return refusal(code, reason, "pods is forbidden: not yet");
+      gate.resolve();
+      return undefined;
+    };
+    const { end, warned } = await coordinate({ cluster, rows: ROWS, folder: place.at("out") });
+    assert.deepEqual([batchTotals(end).exit_code, cluster.ran.length], [0, 2]);
+    assert.match(
+      warned.join("\n"),
+      /the cluster refuses what it allowed before \(pods is forbidden: not yet\)/,
+    );
+  });
+
+test("a right that is missing from the beginning is reported at once", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster((index) => said(ROWS[index]));
+  cluster.faults.instead = (what) =>
+    /^GET \S+\/pods\?/.test(what) ? refusal(403, "Forbidden", "pods is forbidden") : undefined;
+  const warned: string[] = [];
+  const asked = coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("out"),
+    onWarn: (text) => void warned.push(text),
+  });
+  await assert.rejects(asked, { exit: 2, message: "the cluster forbids it: pods is forbidden" });
+  assert.equal(warned.filter((text) => /refuses|does not answer/.test(text)).length, 0);
+});
