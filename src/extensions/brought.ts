@@ -129,6 +129,13 @@ export function projectOf(workspace: string, home: string): ProjectPlace | undef
   return top === undefined ? undefined : placeOf(top);
 }
 
+/** Folders above a project in the same repository that would be the project if that one was not nearer. */
+export function projectsAbove({ top }: ProjectPlace, home: string): readonly ProjectPlace[] {
+  return foldersUp(top, realPathOf(home) ?? home)
+    .filter((folder) => folder !== top && isThere(path.join(folder, OWN_FOLDER)))
+    .map(placeOf);
+}
+
 function placeOf(top: string): ProjectPlace {
   const { dev, ino } = statSync(top, { bigint: true });
   return { top, dev: String(dev), ino: String(ino) };

@@ -11,6 +11,7 @@ import {
   type Kind,
   projectOf,
   type ProjectPlace,
+  projectsAbove,
   rowOf,
   sha256Of,
 } from "./brought.ts";
@@ -51,6 +52,11 @@ export interface ProjectTrust {
   readonly items: readonly TrustItem[];
   /** Trusted, but no longer there. */
   readonly gone: readonly Kind[];
+  /**
+   * Trusted in folders above, and without effect because this project, of which nothing is trusted, is nearer. Absolute
+   * paths of their main files.
+   */
+  readonly outer: readonly string[];
   /** Hash of everything that is there and can be trusted, as named by `--yes`. Empty if there is nothing. */
   readonly hash: string;
   /** Why the record does not count; undefined if it counts or there is none. */
@@ -68,12 +74,22 @@ export async function trustOf(
   const { record, damage } = place === undefined ? NOTHING : await readRecord(owner, place);
   const items = all.map((brought) => itemOf(brought, record));
   const there = new Set<string>(all.map(({ kind }) => kind));
+  const isWanted = (kind: Kind): boolean => wanted?.(rowOf(kind)) ?? true;
   const gone = (record?.trusted ?? [])
     .map(({ kind }) => kind as Kind)
-    .filter((kind) => !there.has(kind) && (wanted?.(rowOf(kind)) ?? true));
+    .filter((kind) => !there.has(kind) && isWanted(kind));
+  const isNew = (record?.trusted ?? []).length === 0;
+  const above = place !== undefined && isNew ? projectsAbove(place, owner.home) : [];
+  const outer = await Promise.all(
+    above.map(async (each) =>
+      ((await readRecord(owner, each)).record?.trusted ?? [])
+        .filter(({ kind }) => isWanted(kind as Kind))
+        .map(({ files: [main] }) => path.join(each.top, main?.path ?? "")),
+    ),
+  );
   const usable = all.filter((brought) => brought.usable);
   const hash = usable.length === 0 ? "" : sha256Of(usable.map(digestOf).join("\n"));
-  return { place, items, gone, hash, damage };
+  return { place, items, gone, outer: outer.flat(), hash, damage };
 }
 
 export type TrustedFile =
@@ -238,6 +254,13 @@ export function recordDeclined(
     declined: [...record.declined.filter(({ kind }) => !kinds.has(kind)), ...added],
   }));
 }
+
+/** For what is no longer there: if it returns, a person is asked again. */
+export const forgetKinds = (owner: TrustOwner, place: ProjectPlace, kinds: readonly Kind[]): Promise<void> =>
+  change(owner, place, (record) => ({
+    ...record,
+    trusted: record.trusted.filter(({ kind }) => !kinds.includes(kind as Kind)),
+  }));
 
 export const forgetTrust = (owner: TrustOwner, place: ProjectPlace): Promise<void> =>
   change(owner, place, (record) => ({ ...record, trusted: [], declined: [] }));

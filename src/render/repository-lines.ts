@@ -33,19 +33,21 @@ interface ShownTrust {
   readonly hash: string;
   readonly damage: string | null;
   readonly gone: readonly string[];
+  readonly outer: readonly string[];
   readonly look_alikes: readonly string[];
   readonly items: readonly ShownItem[];
 }
 
 /** All that a project brings. Its own text is escaped but never cut. */
 export function trustText(
-  { project, hash, damage, gone, look_alikes, items }: ShownTrust,
+  { project, hash, damage, gone, outer, look_alikes, items }: ShownTrust,
   stream: Output,
 ): string {
   const lines = [
     ...(damage === null ? [] : [styleText("yellow", visibleWhole(damage), { stream })]),
     ...(items.length === 0 ? [`there is nothing to trust in ${visibleWhole(project ?? "this folder")}`] : []),
     ...gone.map((kind) => `${kind}: trusted, but no longer there`),
+    ...outer.map((file) => `${visibleWhole(file)}: trusted, but without effect here`),
     ...look_alikes.map((text) => styleText("yellow", visibleWhole(text), { stream })),
   ].map((line) => `${line}\n`);
   const hint = items.some(({ waits }) => waits)

@@ -4,6 +4,7 @@ import { hunksOf } from "../../core/line-diff.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { type Kind, linesOf, lookAlikesIn, rowOf } from "../../extensions/brought.ts";
 import {
+  forgetKinds,
   forgetTrust,
   type TrustItem,
   type ProjectTrust,
@@ -77,6 +78,8 @@ export interface ShownTrust {
   readonly hash: string;
   readonly damage: string | null;
   readonly gone: readonly Kind[];
+  /** Trusted in folders above, and without effect because this project is nearer. Absolute. */
+  readonly outer: readonly string[];
   /** Names that look like one that counts. */
   readonly look_alikes: readonly string[];
   readonly items: readonly ShownItem[];
@@ -115,11 +118,12 @@ async function readFiltered(
   { kinds, items: wanted }: TrustFilter = { items: () => true },
 ): Promise<TrustState> {
   const trust = await trustOf(ownerOf(host), workspace, kinds);
-  const { place, hash, damage, gone } = trust;
+  const { place, hash, damage, gone, outer } = trust;
   const items = await Promise.all(
     trust.items.filter(wanted).map((item) => shownItem(host, place?.top ?? "", item)),
   );
-  const shown = { project: place?.top ?? null, hash, damage: damage ?? null, gone, look_alikes: [], items };
+  const project = place?.top ?? null;
+  const shown = { project, hash, damage: damage ?? null, gone, outer, look_alikes: [], items };
   return { trust, shown };
 }
 
@@ -221,6 +225,11 @@ export async function trustByHash(host: Host, { trust, shown }: TrustState, hash
   );
 }
 
+/** Forgets what was trusted and is no longer there, so that it is not reported again. */
+export async function forgetGone(host: Host, { trust: { place, gone } }: TrustState): Promise<void> {
+  if (place !== undefined && gone.length > 0) await forgetKinds(ownerOf(host), place, gone);
+}
+
 /** Says nothing on whether there was any trust to forget: afterwards nothing is trusted. */
 export async function revokeTrust(host: Host, { trust: { place } }: TrustState): Promise<void> {
   if (place !== undefined) await forgetTrust(ownerOf(host), place);
@@ -243,8 +252,8 @@ export async function noteUntrusted(host: Host, workspace: string, quiet: boolea
   if (untrusted !== undefined) noteTo(quiet)(untrusted.text);
 }
 
-export function untrustedOf({ items, damage }: ShownTrust): Untrusted | undefined {
-  const rows = items
+export function untrustedOf({ project, items, damage, gone, outer }: ShownTrust): Untrusted | undefined {
+  const waiting = items
     .filter(
       ({ told, waits, problem, standing }) => told && (waits || (problem !== null && standing !== "trusted")),
     )
@@ -253,12 +262,22 @@ export function untrustedOf({ items, damage }: ShownTrust): Untrusted | undefine
       file: files[0] ?? "",
       why: problem ?? (standing === "changed" ? "it has changed since it was trusted" : "it is not trusted"),
     }));
-  if (rows.length === 0 && damage === null) return undefined;
-  const each = rows.map(({ file, why }) => `${file} (${why})`).join(", ");
-  const left =
-    rows.length === 0 ? "" : `applies only where it tightens: ${each}; harness trust shows what it would do`;
-  return { text: [damage, left].filter((part) => part !== null && part !== "").join("; "), items: rows };
+  const lost = gone.map((kind) => ({ kind, file: rowOf(kind).files[0] ?? "", why: GONE }));
+  const each = (rows: typeof waiting): string => rows.map(({ file, why }) => `${file} (${why})`).join(", ");
+  const parts = [
+    damage ?? "",
+    waiting.length === 0
+      ? ""
+      : `applies only where it tightens: ${each(waiting)}; harness trust shows what it would do`,
+    lost.length === 0 ? "" : `no longer applies: ${each(lost)}; harness trust forgets it`,
+    outer.length === 0
+      ? ""
+      : `does not apply, although it is trusted: ${outer.join(", ")} (the project is ${project ?? ""}, which is nearer)`,
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? undefined : { text: parts.join("; "), items: [...waiting, ...lost] };
 }
+
+const GONE = "it was trusted, and is no longer there";
 
 /** For doctor; empty if the project brings nothing. */
 export async function trustHealth(host: Host, workspace: string): Promise<readonly Health[]> {

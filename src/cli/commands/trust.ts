@@ -45,9 +45,16 @@ export class Trust extends HarnessCommand {
         confirm: (question) => confirm(question, false),
       });
     }
+    const forgets = !flags.show && !flags.revoke;
+    if (forgets) await trust.forgetGone(this.host, seen);
     const { shown } = flags.show ? seen : await trust.readTrust(this.host, folder);
     if (flags.json) answerJson(shown);
-    else answer(flags.show ? trustText(shown, stdout) : visible(closing(shown, flags.revoke)));
+    else
+      answer(
+        flags.show
+          ? trustText(shown, stdout)
+          : visible(closing(shown, flags.revoke, forgets ? seen.shown.gone : [])),
+      );
     if (!flags.revoke && !allCounts(shown)) process.exitCode = EXIT.refused;
   }
 }
@@ -64,9 +71,18 @@ const allCounts = ({ items, damage }: ShownTrust): boolean =>
   damage === null &&
   items.every(({ waits, problem, standing }) => !waits && (problem === null || standing === "trusted"));
 
-function closing({ items, project, damage }: ShownTrust, revoked: boolean): string {
+function closing(
+  { items, project, damage, outer }: ShownTrust,
+  revoked: boolean,
+  forgotten: ShownTrust["gone"],
+): string {
   if (revoked) return `nothing of ${project ?? "this folder"} is trusted any more`;
-  if (items.length === 0) return "there is nothing here to trust";
+  const others = [
+    ...forgotten.map((kind) => `${kind}: trusted before and no longer there, so this trust is forgotten`),
+    ...outer.map((file) => `${file}: trusted, but without effect in ${project ?? "this folder"}`),
+    ...(damage === null ? [] : [damage]),
+  ];
+  if (items.length === 0) return [...others, "there is nothing here to trust"].join("\n");
   const rows = items.map(({ files, standing, waits, problem }) => {
     const state =
       standing === "trusted"
@@ -78,5 +94,5 @@ function closing({ items, project, damage }: ShownTrust, revoked: boolean): stri
             : "only tightens, so it applies without trust";
     return `${files.join(" and ")}: ${state}`;
   });
-  return [...rows, ...(damage === null ? [] : [damage])].join("\n");
+  return [...rows, ...others].join("\n");
 }
