@@ -1,4 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
+import { NOTICE } from "../agent/history.ts";
 import type { Config, ConfigRequest } from "../config/load-config.ts";
 import { type Mode, MODES } from "../core/decision.ts";
 import { EXIT, type ExitCode, HarnessError, UnknownSession } from "../core/errors.ts";
@@ -192,7 +193,7 @@ class EditorChat implements EditorSession {
   };
   readonly setMode = (mode: Mode): Promise<void> => this.#chat.change({ mode });
   readonly messages = (): readonly Message[] =>
-    cleaned(this.#chat.conversation?.memory.history.messages ?? [], maskSecrets);
+    shownMessages(cleaned(this.#chat.conversation?.memory.history.messages ?? [], maskSecrets));
 
   readonly commands = async () => (await this.#chat.commands()).all;
 
@@ -244,6 +245,18 @@ class EditorChat implements EditorSession {
     await this.#chat[Symbol.asyncDispose]();
   };
 }
+
+/** What harness itself told the model in the user's role is not shown as words of the person. */
+export const shownMessages = (messages: readonly Message[]): readonly Message[] =>
+  messages.flatMap((each): readonly Message[] => {
+    if (each.role !== "user") return [each];
+    const [own = "", ...notes] = `\n\n${each.text}`.split(`\n\n${NOTICE}`);
+    const text = own.trimStart();
+    return [
+      ...(text === "" ? [] : [{ ...each, text }]),
+      ...notes.map((note) => ({ role: "assistant" as const, text: `\n\n${NOTICE}${note}\n\n`, calls: [] })),
+    ];
+  });
 
 /** For a cancel before there was a turn that could report it. */
 const CANCELLED = { status: "interrupted", reason: "cancelled" } as const;
