@@ -127,13 +127,20 @@ interface ShownPush {
   readonly moved: number;
 }
 
+interface BuildEnding {
+  readonly lost: readonly string[];
+  /** The command that makes the lost files in the workspace. */
+  readonly again?: string | undefined;
+  readonly pushed: ShownPush | null;
+}
+
 const MAX_NAMED = 5;
 
 /** The end of a build: what was made, where it was sent, and what is not in it. */
 export function builtLines(
   record: ShownBuild,
   how: "kept" | "built",
-  { lost, pushed }: { readonly lost: readonly string[]; readonly pushed: ShownPush | null },
+  { lost, again, pushed }: BuildEnding,
 ): string {
   return [
     how === "kept" ? `${record.id}  already complete` : `${record.id}  built in ${record.seconds} s`,
@@ -145,6 +152,7 @@ export function builtLines(
       : [
           `  not kept, because it is outside the environment's folders: ${firstOf(lost, MAX_NAMED, visibleLine)}`,
         ]),
+    ...(again === undefined ? [] : [`  if the tests need these files: ${visibleLine(again)}`]),
     "",
   ].join("\n");
 }

@@ -60,6 +60,10 @@ test("an environment in a registry is reported when it is built, shown and liste
   assert.equal(built("pushed", 0), `e1  built in 2 s\n  pushed: ${PUSHED} (0 layers were sent)\n`);
   assert.equal(built("kept", 0), `e1  built in 2 s\n  in the registry: ${PUSHED}\n`);
   assert.equal(builtLines(record, "kept", { lost: [], pushed: null }), "e1  already complete\n");
+  assert.equal(
+    builtLines(record, "built", { lost: ["a/_b.so"], again: "harness x", pushed: null }),
+    "e1  built in 2 s\n  not kept, because it is outside the environment's folders: a/_b.so\n  if the tests need these files: harness x\n",
+  );
   assert.match(standingLines(record, { pushed: PUSHED }), new RegExp(`^in the registry: ${PUSHED}$`, "m"));
   const rows = environmentTable([listed("one"), { ...listed("two"), pushed: PUSHED }], fakeTerminal().stream);
   assert.match(rows, / - {2,}\/w\/one/);

@@ -23,6 +23,7 @@ import {
   type Recipe,
 } from "../../docker/environments/recipe.ts";
 import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
+import { buildInPlace, byProductsLast } from "../../docker/environments/python-project.ts";
 import { Silence, SILENT_MS, stepFailed } from "../../docker/environments/system-layer.ts";
 import { VERSIONS_SCRIPT, versionsGot } from "../../docker/environments/system-steps.ts";
 import { CACHE, toolVariables } from "../../docker/environments/tool-variables.ts";
@@ -63,6 +64,8 @@ export interface BuiltEnvironment {
   readonly pushed: PushedEnvironment | null;
   /** Files that set-up wrote in the workspace outside of the environment's folders; they are not kept. */
   readonly lost: readonly string[];
+  /** The command that makes those of them again that a build of the project writes. */
+  readonly again?: string | undefined;
 }
 
 interface Build extends EnvironmentBuildRequest {
@@ -154,7 +157,7 @@ function locked(files: EnvironmentFiles, name: string | null): Disposable {
 async function build(
   making: Build,
   before: EnvironmentRecord | undefined,
-): Promise<Pick<BuiltEnvironment, "record" | "lost">> {
+): Promise<Pick<BuiltEnvironment, "record" | "lost" | "again">> {
   const { engine, chosen, files, key, workspace, settings } = making;
   const began = Date.now();
   warnOfAgeless(chosen.recipe, making);
@@ -184,7 +187,7 @@ async function build(
       await removeVolume(engine, volume).catch(() =>
         making.warn(`${volume} is in use and was not removed: harness env rm`),
       );
-  return { record, lost };
+  return { record, lost, again: buildInPlace(chosen.recipe, lost) };
 }
 
 /** All packages are kept, so that the next build can tell which are new: those that the previous build did not have. */
@@ -296,7 +299,7 @@ async function runSetup(
       .map(({ path }) => path)
       .filter((path) => !recipe.folders.some((folder) => `${path}/`.startsWith(`${folder}/`)));
     const folders = recipe.folders.map((folder) => `${making.workspace}/${folder}`);
-    return { versions, lost, installed: await listPackages(box, folders, signal) };
+    return { versions, lost: byProductsLast(lost), installed: await listPackages(box, folders, signal) };
   } finally {
     await box[Symbol.asyncDispose]();
     // Only if no other box can have something mounted on the mount points.
@@ -369,11 +372,11 @@ async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Bui
   making.signal.throwIfAborted();
   const refused = blocked_connections.map(({ host, reason: why }) => `refused: ${host}: ${why}\n`).join("");
   if (exit_code !== 0)
-    throw stepFailed(
-      titleOf(step),
-      `${Buffer.concat(last).toString("utf8")}\n${refused}`,
-      silence.why ?? reason,
-    );
+    throw stepFailed(titleOf(step), {
+      output: Buffer.concat(last).toString("utf8"),
+      reason: silence.why ?? reason,
+      refused,
+    });
 }
 
 async function outputOf(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {

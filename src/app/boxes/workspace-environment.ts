@@ -20,6 +20,8 @@ import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { detectRecipe, type ProjectFile, projectFiles } from "../../docker/environments/detect-recipe.ts";
 import { registriesUsed } from "../../docker/environments/system-steps.ts";
+import { firstOf } from "../../core/wording.ts";
+import { emptySubmodules } from "../../docker/environments/unserved.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import { type Context, type ContextFile, readContext } from "../../docker/environments/context-files.ts";
@@ -196,10 +198,15 @@ export async function chooseRecipe(
   workspace: string,
   name: string | null,
 ): Promise<ChosenRecipe> {
-  const { files, more } = await projectFiles(workspace);
-  const ignored: string[] = more
-    ? ["not all folders were searched; to name what the project needs, write a recipe: .harness/env.json"]
-    : [];
+  const [{ files, more }, empty] = await Promise.all([projectFiles(workspace), emptySubmodules(workspace)]);
+  const ignored: string[] = [
+    ...(more
+      ? ["not all folders were searched; to name what the project needs, write a recipe: .harness/env.json"]
+      : []),
+    ...(empty.length === 0
+      ? []
+      : [`empty submodules of git: ${firstOf(empty, 5)}. To fill them: git submodule update --init`]),
+  ];
   if (name !== null) return { ...(await namedRecipe(host, name)), top: workspace, files, ignored };
   for (const kind of ["environment", "devcontainer"] as const) {
     const found = await trustedFile(host, workspace, kind);

@@ -46,10 +46,16 @@ interface KnownBuild {
 const CTEST =
   "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
 
+const MESON =
+  "{ test -e /tmp/check/build.ninja || meson setup /tmp/check >/dev/null; } && meson test -C /tmp/check --print-errorlogs";
+
 /** The first entry with a command counts. */
 const KNOWN_BUILDS: readonly KnownBuild[] = [
   { file: "package.json", command: npmTest },
+  ...["deno.json", "deno.jsonc"].map((file): KnownBuild => ({ file, command: denoTest })),
   { file: "Cargo.toml", command: () => "cargo test --offline" },
+  // At the top of a workspace of modules, `./...` is no pattern of any of them.
+  { file: "go.work", command: () => "go list -f '{{.Dir}}/...' -m | xargs go test" },
   { file: "go.mod", command: () => "go test ./..." },
   { file: "pom.xml", command: () => "mvn -o -q test" },
   { file: "gradlew", command: () => "./gradlew --offline test" },
@@ -77,6 +83,10 @@ const KNOWN_BUILDS: readonly KnownBuild[] = [
   { file: "setup.cfg", command: (text) => (/^\[tool:pytest\]/m.test(text) ? PYTEST : undefined) },
   { file: "tox.ini", command: (text) => (/^\[pytest\]/m.test(text) ? PYTEST : undefined) },
   ...["Makefile", "makefile", "GNUmakefile"].map((file): KnownBuild => ({ file, command: makeTest })),
+  {
+    file: "meson.build",
+    command: (text) => (/^[ \t]*(?:test|subdir)[ \t]*\(/m.test(text) ? MESON : undefined),
+  },
   ...["justfile", "Justfile"].map((file): KnownBuild => ({ file, command: justTest })),
   {
     file: "CMakeLists.txt",
@@ -106,6 +116,10 @@ export async function checkFor(
 function npmTest(text: string): string | undefined {
   const script = scriptNamed(text, "test");
   return script === undefined || /no test specified/.test(script) ? undefined : "npm test --silent";
+}
+
+function denoTest(text: string): string {
+  return /"test"\s*:/.test(text) ? "deno task test" : "deno test";
 }
 
 function scriptNamed(text: string, name: string): string | undefined {
@@ -149,8 +163,10 @@ async function pythonTests({ names, read }: ProjectTop): Promise<string | undefi
 
 const MAX_READ = 5;
 
-const nodeTests = (names: ReadonlySet<string>): string | undefined =>
-  [...names].some((name) => /\.test\.[cm]?[jt]s$/.test(name)) ? "node --test" : undefined;
+function nodeTests(names: ReadonlySet<string>): string | undefined {
+  if (![...names].some((name) => /\.test\.[cm]?[jt]s$/.test(name))) return undefined;
+  return names.has("bun.lock") || names.has("bun.lockb") ? "bun test" : "node --test";
+}
 
 /** In the folder `t`, as in distributions, or at the top. */
 function perlTests(names: ReadonlySet<string>): string | undefined {

@@ -94,7 +94,7 @@ export async function yarnRegistry(run: ToolQuestion["run"]): Promise<readonly s
 /** pnpm reads npm's variable until version 10 and the second one since 11; the third one is Berry's. */
 const NPM_VARIABLES = ["npm_config_registry", "pnpm_config_registry", "YARN_NPM_REGISTRY_SERVER"];
 const YARN_VARIABLES = ["YARN_REGISTRY", "YARN_NPM_REGISTRY_SERVER"];
-const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"];
+const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX", "PDM_PYPI_URL", "PIPENV_PYPI_MIRROR"];
 const PIP_MORE = ["PIP_EXTRA_INDEX_URL", "UV_INDEX"];
 
 /** All of the names with these addresses, or none of them. */

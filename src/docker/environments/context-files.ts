@@ -225,7 +225,11 @@ export class TooManySteps extends Error {}
 
 /** The steps of all matching for one reading of a repository. */
 export class MatchSteps {
-  #left = 100_000_000;
+  #left: number;
+
+  constructor(most = 100_000_000) {
+    this.#left = most;
+  }
 
   take(count: number): void {
     this.#left -= count;

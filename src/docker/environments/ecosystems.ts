@@ -1,128 +1,25 @@
 import { fieldsIn } from "../../core/raw-data.ts";
+import { denoNeeds, nodeNeeds } from "./node-project.ts";
+import { type Reader, textIn, TOP, unpreset } from "./project-needs.ts";
 import { pythonNeeds } from "./python-project.ts";
-import type { Recipe, Toolchain } from "./recipe.ts";
+import type { Toolchain } from "./recipe.ts";
 
 /** What files of each ecosystem say: what a project needs, and which version of a language it asks for. */
 
-/** What one project of one ecosystem needs; folders and steps are relative to the project's own folder. */
-export interface Needs {
-  /** The file that these needs come from. */
-  readonly from: string;
-  readonly toolchain?: keyof Recipe["toolchains"];
-  readonly managers?: Recipe["managers"];
-  readonly packages?: readonly string[];
-  readonly registries?: readonly string[];
-  readonly steps?: readonly string[];
-  readonly folders?: readonly string[];
-  readonly env?: Recipe["env"];
-  readonly notTaken?: readonly string[];
-}
-
-/** The files of one folder that say something, by name. */
-export type Folder = ReadonlyMap<string, string>;
-
-type Reader = (folder: Folder) => Needs | undefined;
-
-/** Scripts of packages are not run: they are the usual way in for a bad release, and few packages need them. */
-const NPM_CI = "npm ci --ignore-scripts";
-const NPM_INSTALL = "npm install --no-package-lock --ignore-scripts";
-
-const node: Reader = (folder) => {
-  const text = folder.get("package.json");
-  if (text === undefined) return undefined;
-  const manifest = fieldsIn(text);
-  const lock = NODE_LOCKS.find((name) => folder.has(name));
-  const [, manager, version = null] = PINNED.exec(textIn(manifest["packageManager"])) ?? [];
-  const needs = INSTALLS[lock ?? manager ?? ""]?.(version, lock === undefined ? undefined : folder.get(lock));
-  const base = {
-    from: lock ?? "package.json",
-    toolchain: "node",
-    registries: ["npm"],
-    folders: ["node_modules"],
-  } as const;
-  const wanted = needs ?? (hasDependencies(manifest) ? { steps: [NPM_INSTALL] } : undefined);
-  if (folder.has("binding.gyp")) return { ...base, ...ADDON, ...wanted };
-  if (wanted !== undefined) return { ...base, ...wanted };
-  return folder.has(TOP) ? { from: "package.json", toolchain: "node" } : undefined;
-};
-
-/** The set-up cannot keep what is compiled: node-gyp removes its folder `build`, which a volume would prevent. */
-const ADDON = {
-  packages: ["g++"],
-  notTaken: [
-    "the addon is not compiled by the set-up: harness sandbox exec -- npm exec -c 'node-gyp rebuild'",
-  ],
-};
-
-const PINNED = /^(pnpm|yarn)@(\d+\.\d+\.\d+)/;
-const NODE_LOCKS = [
-  "package-lock.json",
-  "npm-shrinkwrap.json",
-  "pnpm-lock.yaml",
-  "yarn.lock",
-  "bun.lock",
-  "bun.lockb",
-];
-
-type Install = (
-  version: string | null,
-  lock: string | undefined,
-) => Pick<Needs, "managers" | "steps" | "notTaken">;
-
-const bun: Install = () => ({
-  steps: [NPM_INSTALL],
-  notTaken: ["bun is not installed: npm installs without its lock file"],
-});
-
-const pnpm: Install = (version, lock) => ({
-  managers: { pnpm: version },
-  steps: [`pnpm install${lock === undefined ? "" : " --frozen-lockfile"} --ignore-scripts`],
-});
-
-const yarn: Install = (version, lock) => ({
-  managers: { yarn: version ?? berryOf(lock) },
-  steps: [
-    (lock === undefined ? Number(version?.split(".")[0] ?? 1) > 1 : lock.includes("__metadata:"))
-      ? `YARN_ENABLE_SCRIPTS=0 yarn install${lock === undefined ? "" : " --immutable"}`
-      : `yarn install${lock === undefined ? "" : " --frozen-lockfile"} --ignore-scripts --non-interactive`,
-  ],
-});
-
-/** Yarn Berry's releases write lock files with their own version numbers; null: not a lock file of Berry. */
-function berryOf(lock: string | undefined): string | null {
-  const form = Number(/^__metadata:\s+version: (\d+)/m.exec(lock ?? "")?.[1] ?? 0);
-  return form === 0 ? null : form < 5 ? "2" : form < 8 ? "3" : "4";
-}
-
-/** By the lock file, or by the named manager if there is no lock file. */
-const INSTALLS: Readonly<Record<string, Install>> = {
-  "package-lock.json": () => ({ steps: [NPM_CI] }),
-  "npm-shrinkwrap.json": () => ({ steps: [NPM_CI] }),
-  "pnpm-lock.yaml": pnpm,
-  pnpm,
-  "yarn.lock": yarn,
-  yarn,
-  "bun.lock": bun,
-  "bun.lockb": bun,
-};
-
-/** Marks the folder that is the workspace itself. */
-export const TOP = "/";
-
-const hasDependencies = (manifest: Readonly<Record<string, unknown>>): boolean =>
-  ["dependencies", "devDependencies", "optionalDependencies"].some(
-    (key) => Object.keys((manifest[key] as object | undefined) ?? {}).length > 0,
-  );
-
 const go: Reader = (folder) => {
-  if (!folder.has("go.mod")) return undefined;
-  const base = { from: "go.mod", toolchain: "go" } as const;
+  const isWorkspace = folder.has("go.work");
+  if (!isWorkspace && !folder.has("go.mod")) return undefined;
+  const from = isWorkspace ? "go.work" : "go.mod";
+  const base = { from, toolchain: "go" } as const;
   // Compiles, vets and links like the tests do, so that their first run in a box finds all of that done.
-  const compiled = "go test -run '^$' ./... > /dev/null 2>&1 || true";
+  const compiled = isWorkspace
+    ? "go list -f '{{.Dir}}/...' -m | xargs go test -run '^$' > /dev/null 2>&1 || true"
+    : "go test -run '^$' ./... > /dev/null 2>&1 || true";
   if (folder.has("vendor/modules.txt")) return { ...base, from: "vendor/modules.txt", steps: [compiled] };
   const fetched = { ...base, registries: ["go"], steps: ["go mod download", compiled] };
   // Without go.sum nothing is checked anyway, and what set-up would write into it is not kept.
-  return folder.has("go.sum") || !folder.has(TOP) ? fetched : { ...fetched, env: { GOFLAGS: "-mod=mod" } };
+  const isUnchecked = !isWorkspace && !folder.has("go.sum") && folder.has(TOP);
+  return isUnchecked ? { ...fetched, env: { GOFLAGS: "-mod=mod" } } : fetched;
 };
 
 const rust: Reader = (folder) => {
@@ -169,17 +66,6 @@ const java: Reader = (folder) => {
       };
 };
 
-/** For a registry without a preset: the hosts that the project's own files name, for a person who may grant them. */
-function unpreset(tool: string, texts: readonly (string | undefined)[], address: RegExp): string {
-  const hosts = new Set(
-    texts.flatMap((text) => [...(text ?? "").matchAll(address)].map(([, host = ""]) => host.toLowerCase())),
-  );
-  const named = [...hosts]
-    .filter((host) => /^[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/.test(host))
-    .slice(0, 8);
-  return `${tool}'s registry is in no preset: --allow-domain ${named.length === 0 ? "HOST" : named.join(",")}`;
-}
-
 /** Matches `"url": "https://…"`, also with the slashes escaped as PHP writes them. */
 const COMPOSER_HOSTS = /"url":\s*"https?:(?:\\?\/){2}(?:[^"/\\@]*@)?([\w.-]+)(?=[:/"\\])/g;
 const GEM_HOSTS =
@@ -211,20 +97,24 @@ const ruby: Reader = (folder) =>
       }
     : undefined;
 
-const cmake: Reader = (folder) =>
-  folder.has("CMakeLists.txt")
-    ? { from: "CMakeLists.txt", packages: ["cmake", "g++", "pkg-config"] }
-    : undefined;
+/** A build by packages of the distribution; what the project links with is the project's own matter. */
+const build =
+  (from: string, packages: readonly string[]): Reader =>
+  (folder) =>
+    folder.has(from) ? { from, packages } : undefined;
 
 export const ECOSYSTEMS: Readonly<Record<string, Reader>> = {
-  node,
+  node: nodeNeeds,
+  deno: denoNeeds,
   python: pythonNeeds,
   go,
   rust,
   java,
   php,
   ruby,
-  cmake,
+  cmake: build("CMakeLists.txt", ["cmake", "g++", "pkg-config"]),
+  meson: build("meson.build", ["meson", "ninja-build", "g++", "pkg-config"]),
+  autotools: build("configure.ac", ["autoconf", "automake", "libtool", "pkg-config"]),
 };
 
 /** The version of a language that a project asks for. Digits only; null: the project says nothing binding. */
@@ -333,5 +223,3 @@ export function majorOfRange(range: string): string | null {
   const highest = Math.max(...lines);
   return Number.isFinite(highest) && highest > 0 ? String(highest) : null;
 }
-
-const textIn = (value: unknown): string => (typeof value === "string" ? value : "");

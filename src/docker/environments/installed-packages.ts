@@ -32,6 +32,7 @@ const PACKAGE_PATHS = [
   "*/modules-2/files-2.1/*.jar",
   "*/specifications/*.gemspec",
   "*/node_modules/.bin/*",
+  "*/bun/*@*@@@*",
 ] as const;
 
 /** Lists whose content identifies packages. */
@@ -136,6 +137,7 @@ const PATH_FORMS: readonly (readonly [
   name?: (written: string) => string,
 ])[] = [
   ["npm", /\/\.pnpm\/((?:@[^/@+]+\+)?[^/@]+)@([^/_(]+)[^/]*$/, (written) => written.replace("+", "/")],
+  ["npm", /\/bun\/((?:@[^/@]+\/)?[^/@]+)@([^/@]+)@@@[^/]*$/],
   ["pip", /\/site-packages\/([^/]+)-([^/-]+)\.dist-info$/, (written) => written.replaceAll("_", "-")],
   ["cargo", /\/registry\/cache\/[^/]+\/([^/]+?)-(\d+\.\d+\.\d+[^/]*)\.crate$/],
   ["go", /\/cache\/download\/(.+)\/@v\/([^/]+)\.zip$/, (written) => written.replaceAll(/!([a-z])/g, upper)],

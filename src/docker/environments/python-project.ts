@@ -1,4 +1,6 @@
 import { parse as parseToml } from "smol-toml";
+import { asList, fieldsOf } from "../../core/raw-data.ts";
+import type { Recipe } from "./recipe.ts";
 
 /** What a Python project needs: by its lock file, or by its lists, its own metadata and what its tests are set up with. */
 
@@ -9,9 +11,8 @@ interface PythonNeeds {
   readonly toolchain: "python";
   readonly registries?: readonly string[];
   readonly folders?: readonly string[];
-  readonly managers?: { readonly uv?: null; readonly poetry?: null };
+  readonly managers?: Recipe["managers"];
   readonly steps?: readonly string[];
-  readonly notTaken?: readonly string[];
 }
 
 const VENV = "python3 -m venv .venv";
@@ -34,17 +35,19 @@ export function pythonNeeds(folder: Folder): PythonNeeds | undefined {
       managers: { poetry: null },
       steps: ["poetry install --no-interaction"],
     };
-  const lists = [...folder.keys()]
-    .filter((name) => /^(?:requirements|dev-requirements|test-requirements)[\w.-]*\.txt$/.test(name))
-    .toSorted();
+  if (folder.has("pdm.lock"))
+    return {
+      ...base,
+      from: "pdm.lock",
+      managers: { pdm: null },
+      steps: [VENV, "pdm sync --group :all"],
+    };
+  if (folder.has("Pipfile.lock")) return { ...base, from: "Pipfile.lock", ...pipenv("sync --dev") };
+  const lists = listsIn(folder);
   const own = installOfProject(folder, lists);
   if (lists.length === 0 && own === undefined)
     return folder.has("Pipfile")
-      ? {
-          from: "Pipfile",
-          toolchain: "python",
-          notTaken: ["pipenv is not known here: write a recipe, .harness/env.json"],
-        }
+      ? { ...base, from: "Pipfile", ...pipenv("install --dev --skip-lock") }
       : undefined;
   const from = lists[0] ?? OWN_FILES.find((name) => folder.has(name)) ?? "setup.py";
   return {
@@ -54,9 +57,70 @@ export function pythonNeeds(folder: Folder): PythonNeeds | undefined {
       VENV,
       `${PIP} --upgrade pip`,
       ...installOfLists(folder, lists),
+      ...builders(folder),
       ...(own === undefined ? [] : [`${PIP} ${own}`]),
     ],
   };
+}
+
+const pipenv = (command: string) => ({ managers: { pipenv: null }, steps: [VENV, `pipenv ${command}`] });
+
+/** The lists at the top, and of a folder `requirements` those for tests, or else for development. */
+function listsIn(folder: Folder): readonly string[] {
+  const names = [...folder.keys()].toSorted();
+  const top = names.filter((name) =>
+    /^(?:requirements|dev-requirements|test-requirements)[\w.-]*\.txt$/.test(name),
+  );
+  const below = names.filter((name) => name.startsWith("requirements/"));
+  const tests = below.filter((name) => /\/[^/]*test/.test(name));
+  const further = tests.length > 0 ? tests : below.filter((name) => /\/[^/]*(?:dev|local)/.test(name));
+  const main = below.filter((name) =>
+    /\/(?:base|main|common|core|default|app|install|requirements)\.txt$/.test(name),
+  );
+  return [...top, ...(top.length > 0 ? [] : main), ...further];
+}
+
+/** What builds the project, so that a box can build it anew without a network. */
+function builders(folder: Folder): readonly string[] {
+  const { project, "build-system": build } = tomlIn(folder.get("pyproject.toml") ?? "");
+  if (project === undefined && build === undefined && !folder.has("setup.py")) return [];
+  const named = asList(fieldsOf(build)["requires"]).filter(
+    (name): name is string => typeof name === "string" && REQUIREMENT.test(name),
+  );
+  const all = named.length === 0 ? ["setuptools"] : [...named];
+  const isUsed = (builder: RegExp): boolean => all.some((name) => builder.test(name));
+  // These are asked for only during a build.
+  if (isUsed(/^setuptools\b/) && !isUsed(/^wheel\b/)) all.push("wheel");
+  if (isUsed(/^hatchling\b/)) all.push("editables");
+  return [`${PIP} ${all.map((name) => (/^[\w.-]+$/.test(name) ? name : `'${name}'`)).join(" ")}`];
+}
+
+/** What any build leaves beside the sources, and nothing needs. */
+const BY_PRODUCT = /(?:^|\/)(?:[^/]+\.egg-info|__pycache__|build)(?:\/|$)|\.py[co]$/;
+
+/** Files that set-up wrote beside the sources, those that something may need first. */
+export const byProductsLast = (lost: readonly string[]): readonly string[] => [
+  ...lost.filter((file) => !BY_PRODUCT.test(file)),
+  ...lost.filter((file) => BY_PRODUCT.test(file)),
+];
+
+const IN_PLACE: readonly (readonly [setUp: RegExp, command: string])[] = [
+  [/^\.venv\/bin\/python -m pip install .*-e '?\./, ".venv/bin/python -m pip install --no-deps -e ."],
+  [/^uv sync /, "uv pip install --no-deps -e ."],
+];
+
+/**
+ * A project's own build may write files beside its sources, such as compiled extensions or its version. Set-up cannot
+ * keep them: this line makes them in the workspace, without a network.
+ */
+export function buildInPlace({ setup }: Pick<Recipe, "setup">, lost: readonly string[]): string | undefined {
+  if (lost.every((file) => BY_PRODUCT.test(file))) return undefined;
+  for (const { run, folder } of setup) {
+    const command = IN_PLACE.find(([setUp]) => setUp.test(run))?.[1];
+    if (command === undefined || !/^[\w./-]+$/.test(folder)) continue;
+    return `harness sandbox exec -- ${folder === "." ? command : `sh -c 'cd ${folder} && ${command}'`}`;
+  }
+  return undefined;
 }
 
 const OWN_FILES = ["pyproject.toml", "setup.py", "tox.ini", "pytest.ini", "setup.cfg"];
@@ -82,7 +146,7 @@ function installOfProject(folder: Folder, lists: readonly string[]): string | un
   const named = namesIn((project as Record<string, unknown> | undefined)?.["optional-dependencies"]);
   const grouped = namesIn(groups).map((name) => `--group ${name}`);
   const isSaid = named.length > 0 || grouped.length > 0 || lists.some((name) => /test|dev/.test(name));
-  const tox = isSaid ? NO_TOX : toxNeeds(folder.get("tox.ini") ?? "");
+  const tox = isSaid ? NO_TOX : testNeeds(folder);
   const extras = [...named, ...tox.extras];
   const installable = project !== undefined || build !== undefined || folder.has("setup.py");
   const words = [
@@ -97,7 +161,7 @@ function installOfProject(folder: Folder, lists: readonly string[]): string | un
 
 /** The project sets pytest up, and no list installs it. */
 const usesPytest = (folder: Folder, lists: readonly string[]): boolean =>
-  (folder.has("pytest.ini") ||
+  (["pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"].some((name) => folder.has(name)) ||
     /^\[tool\.pytest\b/m.test(folder.get("pyproject.toml") ?? "") ||
     /^\[tool:pytest\]/m.test(folder.get("setup.cfg") ?? "") ||
     /^\[pytest\]/m.test(folder.get("tox.ini") ?? "")) &&
@@ -112,6 +176,33 @@ interface ToxNeeds {
 
 const NO_TOX: ToxNeeds = { packages: [], lists: [], extras: [] };
 
+/** What tox or hatch installs for the project's tests. */
+function testNeeds(folder: Folder): ToxNeeds {
+  const tox = toxNeeds(folder.get("tox.ini") ?? "");
+  return tox === NO_TOX ? hatchNeeds(tomlIn(folder.get("pyproject.toml") ?? "")) : tox;
+}
+
+/** Names of hatch's environments that run tests. The last one is hatch's own and has pytest. */
+const HATCH_TESTS = ["default", "test", "tests", "testing", "dev", "hatch-test"];
+
+function hatchNeeds({ tool }: Readonly<Record<string, unknown>>): ToxNeeds {
+  const envs = fieldsOf(fieldsOf(fieldsOf(tool)["hatch"])["envs"]);
+  const named = HATCH_TESTS.filter((name) => Object.hasOwn(envs, name));
+  const texts = (key: string): readonly string[] =>
+    named.flatMap((name) => asList(fieldsOf(envs[name])[key])).filter((each) => typeof each === "string");
+  const wanted = [...texts("dependencies"), ...texts("extra-dependencies")];
+  const packages = [...wanted, ...(named.includes("hatch-test") ? ["pytest"] : [])];
+  const extras = texts("features").filter((entry) => EXTRA.test(entry));
+  const all = {
+    packages: [...new Set(packages)].filter((name) => REQUIREMENT.test(name)),
+    lists: [],
+    extras,
+  };
+  return all.packages.length + extras.length === 0 ? NO_TOX : all;
+}
+
+const EXTRA = /^[A-Za-z0-9][\w.-]*$/;
+
 /** What tox installs for `[testenv]`. Entries for some of its environments only, and all that is not plain, are left out. */
 function toxNeeds(text: string): ToxNeeds {
   const section = /^\[testenv\][ \t]*$([^]*?)(?=^\[|(?![^]))/m.exec(text)?.[1] ?? "";
@@ -124,7 +215,7 @@ function toxNeeds(text: string): ToxNeeds {
   const extras = entriesOf(section, "extras")
     .flatMap((entry) => entry.split(","))
     .map((entry) => entry.trim())
-    .filter((entry) => /^[A-Za-z0-9][\w.-]*$/.test(entry));
+    .filter((entry) => EXTRA.test(entry));
   return packages.length + lists.length + extras.length === 0 ? NO_TOX : { packages, lists, extras };
 }
 

@@ -8,6 +8,10 @@ import { globOf, isPattern } from "./context-files.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { packageForm } from "../../core/run-record.ts";
 
+/** Package managers that come from npm, and those that come from PyPI. */
+export const NPM_MANAGERS = ["pnpm", "yarn", "bun", "deno"] as const;
+export const PIP_MANAGERS = ["uv", "poetry", "pdm", "pipenv"] as const;
+
 const TOOLCHAINS = ["node", "python", "go", "rust", "java", "php", "ruby"] as const;
 export type Toolchain = (typeof TOOLCHAINS)[number];
 
@@ -140,8 +144,7 @@ const recipeForm = z.strictObject({
   image: text(500).nullable().default(null),
   packages: z.array(packageName).max(200).default([]),
   toolchains: z.partialRecord(z.enum(TOOLCHAINS), version).default({}),
-  /** Package managers that come from npm or PyPI: `pnpm`, `yarn`, `uv`, `poetry`. */
-  managers: z.partialRecord(z.enum(["pnpm", "yarn", "uv", "poetry"]), version).default({}),
+  managers: z.partialRecord(z.enum([...NPM_MANAGERS, ...PIP_MANAGERS]), version).default({}),
   stages: z.array(stage).max(MOST_STAGES).default([]),
   system: systemLines,
   env: z.record(variable, z.string().max(10_000)).default({}),
@@ -218,7 +221,7 @@ export interface Bases {
 
 interface KeyParts extends Bases {
   readonly recipe: Recipe;
-  /** Lock and version files: their paths and the hashes of their contents. */
+  /** Lock and version files: their paths and the hashes of their contents. Those without a hash do not count. */
   readonly files: readonly { readonly path: string; readonly hash: string }[];
 }
 
@@ -273,7 +276,10 @@ export const environmentKey = ({ base, stages, recipe, files }: KeyParts): strin
       toolchains: sorted(recipe.toolchains),
       managers: sorted(recipe.managers),
     },
-    files.map(({ path, hash }) => [path, hash]).toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1)),
+    files
+      .filter(({ hash }) => hash !== "")
+      .map(({ path, hash }) => [path, hash])
+      .toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1)),
   ]);
 
 /** A new number if the same recipe is built in another way. */

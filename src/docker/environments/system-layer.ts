@@ -239,8 +239,11 @@ async function runStep(
   silence.signal.addEventListener("abort", () => end("cancelled"));
   const { exit_code, reason } = await ended;
   if (exit_code === 0) return;
-  const output = `${Buffer.concat(last).toString("utf8")}\n${refusedLines(network, before)}`;
-  throw stepFailed(title, output, silence.why ?? reason);
+  throw stepFailed(title, {
+    output: Buffer.concat(last).toString("utf8"),
+    reason: silence.why ?? reason,
+    refused: refusedLines(network, before),
+  });
 }
 
 /** Connections that the proxy refused since then, each once. */
@@ -291,10 +294,19 @@ export class Silence implements Disposable {
 export const SILENT_MS = 15 * 60_000;
 
 const LAST_LINES = 10;
+const MOST_GRANTS = 5;
+
+interface FailedStep {
+  /** What the step printed. */
+  readonly output: string;
+  readonly reason: string;
+  /** What the proxy refused meanwhile, one line each. */
+  readonly refused?: string;
+}
 
 /** An error with the lines that say what went wrong: the first of them, and the last ones printed. */
-export function stepFailed(title: string, output: string, reason: string): HarnessError {
-  const all = output.split("\n").filter((line) => line.trim() !== "");
+export function stepFailed(title: string, { output, reason, refused = "" }: FailedStep): HarnessError {
+  const all = `${output}\n${refused}`.split("\n").filter((line) => line.trim() !== "");
   const [telling, last] = [
     all
       .slice(0, -LAST_LINES)
@@ -303,9 +315,12 @@ export function stepFailed(title: string, output: string, reason: string): Harne
     all.slice(-LAST_LINES),
   ];
   const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
+  const grants = [...refused.matchAll(/(?<=--allow-domain )\S+(?= would grant it)/g)].map(([host]) => host);
   const next = /no space left|ENOSPC/i.test(output)
     ? "free some space (harness env rm; docker system df), then: harness env build, which continues where it stopped"
-    : "harness env show --log shows all of it; fix the recipe or the project, then: harness env build, which continues there";
+    : grants.length > 0
+      ? `if it may reach what was refused: harness env build --allow-domain ${[...new Set(grants)].slice(0, MOST_GRANTS).join(",")}, which continues there; harness env show --log shows all of it`
+      : "harness env show --log shows all of it; fix the recipe or the project, then: harness env build, which continues there";
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }
 
@@ -339,7 +354,7 @@ async function commit({ engine, tag: name, key, stateDir }: LayerRequest, id: st
     });
   } catch (thrown) {
     if (/no space left/i.test(reasonOf(thrown)))
-      throw stepFailed("keeping the system layer", reasonOf(thrown), "the disk is full");
+      throw stepFailed("keeping the system layer", { output: reasonOf(thrown), reason: "the disk is full" });
     throw engineFailure("keeping the system layer", thrown);
   }
 }

@@ -1,4 +1,4 @@
-import type { Recipe, TakenPaths } from "./recipe.ts";
+import { NPM_MANAGERS, PIP_MANAGERS, type Recipe, type TakenPaths } from "./recipe.ts";
 
 /** One step of the system layer: a line for a root shell, and its title for people. */
 export interface SystemStep {
@@ -37,6 +37,7 @@ export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
       : [{ title: `packages: ${packages.join(" ")}`, script: APT.replace("PACKAGES", packages.join(" ")) }]),
     ...toolchainSteps(wishes),
     ...managerSteps(recipe),
+    ...programSteps(recipe, wishes.arch),
     ...ownSteps(recipe),
   ];
 }
@@ -131,8 +132,8 @@ export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): read
   const lineRegistries = new Set(registriesUsed(recipe.system));
   const wanted = {
     apt: packagesOf(recipe).length > 0,
-    npm: typeof toolchains.node === "string" || managers.pnpm !== undefined || managers.yarn !== undefined,
-    pip: managers.uv !== undefined || managers.poetry !== undefined,
+    npm: typeof toolchains.node === "string" || NPM_MANAGERS.some((name) => managers[name] !== undefined),
+    pip: PIP_MANAGERS.some((name) => managers[name] !== undefined),
     go: toolchains.go !== undefined,
   };
   const own = Object.entries(wanted).flatMap(([name, needed]) =>
@@ -152,7 +153,7 @@ function packagesOf({ packages, services, toolchains, managers }: Recipe): reado
       ...(java === undefined
         ? []
         : [java === null ? "default-jdk-headless" : `openjdk-${java}-jdk-headless|default-jdk-headless`]),
-      ...(managers.uv !== undefined || managers.poetry !== undefined ? ["python3-venv"] : []),
+      ...(PIP_MANAGERS.some((name) => managers[name] !== undefined) ? ["python3-venv"] : []),
     ]),
   ];
 }
@@ -238,7 +239,34 @@ done
 echo "no module proxy is known here, so go comes from the distribution's packages"
 ${APT.replace("PACKAGES", "golang-go")}`;
 
-const PYTHON_TOOLS = ["uv", "poetry"] as const;
+/** Programs that are npm packages. The package of the usual name only has an install script, which is not run. */
+const PROGRAMS = {
+  bun: {
+    packages: { amd64: "@oven/bun-linux-x64-baseline", arm64: "@oven/bun-linux-aarch64" },
+    file: "bin/bun",
+    links: ["bun", "bunx"],
+  },
+  deno: {
+    packages: { amd64: "@deno/linux-x64-glibc", arm64: "@deno/linux-arm64-glibc" },
+    file: "deno",
+    links: ["deno"],
+  },
+} as const;
+
+const programSteps = ({ managers }: Recipe, arch: string): readonly SystemStep[] =>
+  Object.entries(PROGRAMS).flatMap(([name, { packages, file, links }]) => {
+    const version = managers[name as keyof typeof PROGRAMS];
+    if (version === undefined) return [];
+    const program = packages[arch === "arm64" ? arch : "amd64"];
+    const lines = [
+      `npm install --prefix /opt/${name} --no-save --ignore-scripts ${program}@${version ?? "latest"}`,
+      `chmod 755 /opt/${name}/node_modules/${program}/${file}`,
+      ...links.map((link) => `ln -sf /opt/${name}/node_modules/${program}/${file} /usr/local/bin/${link}`),
+      `${name} --version`,
+      "rm -rf /root/.npm",
+    ];
+    return [{ title: `${name} ${version ?? "(newest)"}`, script: lines.join("\n") }];
+  });
 
 function managerSteps({ managers }: Recipe): readonly SystemStep[] {
   const npm = [
@@ -254,7 +282,7 @@ function managerSteps({ managers }: Recipe): readonly SystemStep[] {
             script: `npm install -g --ignore-scripts ${npm.join(" ")}\nrm -rf /root/.npm`,
           },
         ]),
-    ...PYTHON_TOOLS.flatMap((name) => {
+    ...PIP_MANAGERS.flatMap((name) => {
       const version = managers[name];
       if (version === undefined) return [];
       const spec = version === null ? name : `${name}==${version}`;

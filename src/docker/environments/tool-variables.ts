@@ -25,6 +25,9 @@ const TOOLS: Readonly<Record<string, Tool>> = {
       YARN_CACHE_FOLDER: `${CACHE}/yarn`,
       YARN_GLOBAL_FOLDER: `${CACHE}/yarn-global`,
       YARN_ENABLE_TELEMETRY: "0",
+      BUN_INSTALL_CACHE_DIR: `${CACHE}/bun`,
+      DENO_DIR: `${CACHE}/deno`,
+      DENO_NO_UPDATE_CHECK: "1",
     },
     offline: { npm_config_offline: "true", pnpm_config_offline: "true", YARN_ENABLE_NETWORK: "0" },
   },
@@ -37,8 +40,13 @@ const TOOLS: Readonly<Record<string, Tool>> = {
       UV_PYTHON_DOWNLOADS: "never",
       POETRY_CACHE_DIR: `${CACHE}/poetry`,
       POETRY_VIRTUALENVS_IN_PROJECT: "true",
+      PDM_CACHE_DIR: `${CACHE}/pdm`,
+      PDM_CHECK_UPDATE: "0",
+      PIPENV_CACHE_DIR: `${CACHE}/pipenv`,
+      PIPENV_VENV_IN_PROJECT: "1",
     },
-    offline: { PIP_NO_INDEX: "1", UV_OFFLINE: "1" },
+    // Pip reads a zero as "without build isolation": a build uses what is installed instead of fetching it.
+    offline: { PIP_NO_INDEX: "1", UV_OFFLINE: "1", PIP_NO_BUILD_ISOLATION: "0" },
   },
   cargo: { always: { CARGO_HOME: `${CACHE}/cargo` }, offline: { CARGO_NET_OFFLINE: "true" } },
   go: {
@@ -108,7 +116,7 @@ interface VariableOptions {
   readonly minAge: number;
 }
 
-/** Variables for a box with this recipe. With a `.venv` at the top in `folders`, its Python is found first. */
+/** Variables for a box with this recipe. Of a `.venv` at the top in `folders`, or else of the only one, Python is found first. */
 export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: VariableOptions): Variables {
   const { yarn, pnpm } = recipe.managers;
   const names = [
@@ -117,7 +125,10 @@ export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Va
     ...FOLDER_TOOLS.flatMap(([kept, tool]) => (recipe.folders.some((each) => kept.test(each)) ? [tool] : [])),
   ];
   const tools = [...new Set(names)].flatMap((name) => TOOLS[name] ?? []);
-  const venv = recipe.folders.includes(".venv") ? `${workspace}/.venv` : undefined;
+  const venvs = recipe.folders.filter((folder) => /(?:^|\/)\.venv$/.test(folder));
+  const found =
+    venvs.includes(".venv") || venvs.length > 1 ? venvs.find((folder) => folder === ".venv") : venvs[0];
+  const venv = found === undefined ? undefined : `${workspace}/${found}`;
   return {
     ...(Object.assign(
       {},
@@ -204,15 +215,18 @@ function takesAge(manager: keyof typeof FIRST, version: string | null): boolean 
   return major > first || (major === first && minor >= second);
 }
 
+/** Managers that take no age from their environment, in any version. */
+const NEVER = ["bun", "deno", "pdm", "pipenv"] as const;
+
 /** Those of these managers, in these versions, that install new releases as usual. */
-export const managersWithoutAge = (
-  managers: Readonly<Partial<Record<keyof typeof FIRST, string | null | undefined>>>,
-): readonly string[] =>
-  (Object.keys(FIRST) as (keyof typeof FIRST)[]).flatMap((name) => {
+export const managersWithoutAge = (managers: Recipe["managers"]): readonly string[] => [
+  ...(Object.keys(FIRST) as (keyof typeof FIRST)[]).flatMap((name) => {
     const version = managers[name];
     if (version === undefined || takesAge(name, version)) return [];
     return [version === null ? `${name} 1` : `${name} ${version}`];
-  });
+  }),
+  ...NEVER.filter((name) => managers[name] !== undefined),
+];
 
 /** For npm, pnpm and both yarns; this also turns off the scripts before and after one that is run by its name. */
 const NPM = {

@@ -14,6 +14,8 @@ const SCRIPT = JSON.stringify({ scripts: { test: "node --test" } });
 const PLACEHOLDER = JSON.stringify({ scripts: { test: 'echo "Error: no test specified" && exit 1' } });
 const CTEST =
   "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
+const MESON =
+  "{ test -e /tmp/check/build.ninja || meson setup /tmp/check >/dev/null; } && meson test -C /tmp/check --print-errorlogs";
 const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
 
 test("the command of a project's own tests is derived from its top-level files", async () => {
@@ -29,6 +31,12 @@ test("the command of a project's own tests is derived from its top-level files",
     [{ "package.json": "{}", "test/sum.test.js": "" }, "node --test"],
     [{ "Cargo.toml": "[package]" }, "cargo test --offline"],
     [{ "go.mod": "module a" }, "go test ./..."],
+    [{ "go.mod": "module a", "go.work": "use ." }, "go list -f '{{.Dir}}/...' -m | xargs go test"],
+    [{ "package.json": "{}", "bun.lock": "{}", "test/sum.test.ts": "" }, "bun test"],
+    [{ "deno.json": "{}" }, "deno test"],
+    [{ "deno.jsonc": '{"tasks": {"test": "deno test -A"}}' }, "deno task test"],
+    [{ "meson.build": "project('a')\ntest('b', b)\n" }, MESON],
+    [{ "meson.build": "project('a')\n" }, undefined],
     [{ "pom.xml": "<project/>" }, "mvn -o -q test"],
     [{ gradlew: "#!/bin/sh" }, "./gradlew --offline test"],
     [{ "pytest.ini": "" }, PYTEST],

@@ -215,6 +215,8 @@ esac`;
   assert.deepEqual(answer.variables, {
     PIP_INDEX_URL: index,
     UV_DEFAULT_INDEX: index,
+    PDM_PYPI_URL: index,
+    PIPENV_PYPI_MIRROR: index,
     PIP_EXTRA_INDEX_URL: more,
     UV_INDEX: more,
   });

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { detectRecipe } from "../../../src/docker/environments/detect-recipe.ts";
+import { detectRecipe, projectFiles } from "../../../src/docker/environments/detect-recipe.ts";
 import { majorOfRange, numbersIn } from "../../../src/docker/environments/ecosystems.ts";
 import { readRecipe } from "../../../src/docker/environments/recipe.ts";
+import { buildInPlace, byProductsLast } from "../../../src/docker/environments/python-project.ts";
+import { emptySubmodules } from "../../../src/docker/environments/unserved.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 import { SHAPES } from "./project-shapes.ts";
 
 const filesOf = (files: Readonly<Record<string, string>>) =>
@@ -87,4 +90,65 @@ test("a version range selects a release line only if it has an upper limit", () 
   for (const [range, line] of Object.entries(cases)) assert.equal(majorOfRange(range), line, range);
   assert.equal(numbersIn("system"), null);
   assert.equal(numbersIn("go1.22.3"), "1.22.3");
+});
+
+test("members of a workspace are found also in folders that are skipped elsewhere", async () => {
+  await using place = await scratch({
+    "package.json": '{"workspaces":["apps/*","examples/one","lib/**"]}',
+    "apps/docs/package.json": "{}",
+    "examples/one/package.json": "{}",
+    "examples/two/package.json": "{}",
+    "lib/test/package.json": "{}",
+    "docs/package.json": "{}",
+    "requirements/test.txt": "pytest",
+    "tests/conftest.py": "x",
+    "A.csproj": "<Project/>",
+  });
+  const { files } = await projectFiles(place.path);
+  assert.deepEqual(files.map(({ path }) => path).toSorted(), [
+    "A.csproj",
+    "apps/docs/package.json",
+    "examples/one/package.json",
+    "package.json",
+    "requirements/test.txt",
+    "tests/conftest.py",
+  ]);
+  const unread = files.filter(({ hash }) => hash === "").map(({ path }) => path);
+  assert.deepEqual(unread.toSorted(), ["A.csproj", "tests/conftest.py"], "only their existence counts");
+});
+
+test("submodules that nobody has filled are found, inside the workspace only", async () => {
+  await using place = await scratch({
+    ".gitmodules":
+      '[submodule "a"]\n\tpath = lib/a\n\turl = x\n[submodule "b"]\n\tpath = b\n[submodule "c"]\n\tpath = ../c\n[submodule "d"]\n\tpath = gone\n',
+    "b/file": "",
+    "lib/a/file": "",
+  });
+  assert.deepEqual(await emptySubmodules(place.path), ["gone"]);
+  assert.deepEqual(await emptySubmodules(place.at("b")), []);
+});
+
+const steps = (run: string, folder = ".") => ({ setup: [{ run, folder }] });
+
+test("files that a build writes beside the sources come first, with the line that makes them again", () => {
+  const lost = ["src/a.egg-info/PKG-INFO", "src/a/__pycache__/b.pyc", "src/a/_version.py", "build/x.o"];
+  assert.deepEqual(byProductsLast(lost)[0], "src/a/_version.py");
+  const pip = ".venv/bin/python -m pip install --quiet -e '.[test]' pytest";
+  assert.equal(
+    buildInPlace(steps(pip), lost),
+    "harness sandbox exec -- .venv/bin/python -m pip install --no-deps -e .",
+  );
+  assert.equal(
+    buildInPlace(steps("uv sync --frozen", "api"), lost),
+    "harness sandbox exec -- sh -c 'cd api && uv pip install --no-deps -e .'",
+  );
+  assert.equal(
+    buildInPlace(
+      steps(pip),
+      lost.filter((file) => !file.endsWith("_version.py")),
+    ),
+    undefined,
+  );
+  assert.equal(buildInPlace(steps("npm ci"), lost), undefined);
+  assert.equal(buildInPlace(steps(pip, "a'; touch x"), lost), undefined);
 });

@@ -15,6 +15,11 @@ const INSTALL = "npm install --no-package-lock --ignore-scripts";
 const VENV = ["python3 -m venv .venv", ".venv/bin/python -m pip install --quiet --upgrade pip"];
 const venv = (last: string, folder = "."): Recipe["setup"] =>
   [...VENV, `.venv/bin/python -m pip install --quiet ${last}`].map((run) => step(run, folder));
+/** The same for a project that is built: what builds it comes first. */
+const built = (last: string, by = "setuptools wheel"): Recipe["setup"] => {
+  const steps = venv(last);
+  return [...steps.slice(0, 2), step(`.venv/bin/python -m pip install --quiet ${by}`), ...steps.slice(2)];
+};
 const GO = ["go mod download", "go test -run '^$' ./... > /dev/null 2>&1 || true"];
 const DEPS = JSON.stringify({ dependencies: { a: "1.0.0" } });
 
@@ -102,8 +107,69 @@ export const SHAPES: readonly Shape[] = [
   {
     name: "bun",
     files: { "package.json": DEPS, "bun.lock": "{}" },
-    recipe: { setup: [step(INSTALL)] },
-    notTaken: ["bun is not installed"],
+    recipe: {
+      managers: { bun: null },
+      setup: [step("bun install --frozen-lockfile --ignore-scripts")],
+      registries: ["npm"],
+      folders: ["node_modules"],
+    },
+  },
+  {
+    name: "bun, named by the manifest",
+    files: { "package.json": '{"packageManager":"bun@1.2.0"}' },
+    recipe: { managers: { bun: "1.2.0" }, setup: [step("bun install --ignore-scripts")] },
+  },
+  {
+    name: "deno",
+    files: { "deno.json": '{"imports":{"a":"npm:a@1"}}', "deno.lock": '{"version":"5"}' },
+    recipe: {
+      managers: { deno: null },
+      toolchains: {},
+      registries: ["npm"],
+      setup: [step("deno install --frozen")],
+      folders: [],
+    },
+  },
+  {
+    name: "deno with modules from elsewhere",
+    files: {
+      "deno.json": '{"imports":{"a":"https://mods.example.org/a.ts","b":"jsr:@a/b"}}',
+      "package.json": "{}",
+    },
+    recipe: { toolchains: {}, setup: [step("deno install")], folders: ["node_modules"] },
+    notTaken: ["--allow-domain mods.example.org"],
+  },
+  {
+    name: "deno's settings beside a lock file of npm",
+    files: { "deno.json": "{}", "package.json": DEPS, "package-lock.json": "{}" },
+    recipe: { managers: {}, setup: [step(CI)] },
+  },
+  {
+    name: "scripts that an installation would run are named, except those that only set up hooks",
+    files: {
+      "package.json": JSON.stringify({
+        scripts: { postinstall: "patch-package", prepare: "husky", test: "a" },
+      }),
+      "package-lock.json": `{
+  "packages": {
+    "node_modules/sqlite": {
+      "hasInstallScript": true
+    },
+    "node_modules/fsevents": {
+      "hasInstallScript": true,
+      "optional": true
+    },
+    "node_modules/plain": {
+      "version": "1.0.0"
+    }
+  }
+}`,
+    },
+    recipe: { setup: [step(CI)] },
+    notTaken: [
+      "the project's postinstall script is not run (patch-package)",
+      "install scripts of packages are not run: sqlite. ",
+    ],
   },
   {
     name: "npm workspaces: one installation, a folder for each member",
@@ -116,6 +182,53 @@ export const SHAPES: readonly Shape[] = [
     recipe: {
       setup: [step(CI)],
       folders: ["node_modules", "packages/a/node_modules", "packages/b/node_modules"],
+    },
+  },
+  {
+    name: "npm workspaces: a lock file names the members that have a folder of their own",
+    files: {
+      "package.json": '{"workspaces":{"packages":["./packages/*/"]}}',
+      "package-lock.json": `{
+  "packages": {
+    "packages/a/node_modules/x": {
+      "version": "1.0.0"
+    }
+  }
+}`,
+      "packages/a/package.json": DEPS,
+      "packages/b/package.json": DEPS,
+    },
+    recipe: { setup: [step(CI)], folders: ["node_modules", "packages/a/node_modules"] },
+  },
+  {
+    name: "a project with its own lock file below a workspace, of which it is no member",
+    files: {
+      "package.json": "{}",
+      "pnpm-lock.yaml": "lockfileVersion: 9",
+      "pnpm-workspace.yaml":
+        "packages:\n  # all\n  - 'packages/*'\n  - \"{apps,tools}/*\"\n  - '!packages/old'\n\ncatalog:\n  - x\n",
+      "packages/a/package.json": DEPS,
+      "packages/old/package.json": DEPS,
+      "packages/old/package-lock.json": "{}",
+      "apps/b/package.json": DEPS,
+      "apps/b/package-lock.json": "{}",
+      "site/package.json": DEPS,
+      "site/package-lock.json": "{}",
+      "template/package.json": DEPS,
+    },
+    recipe: {
+      setup: [
+        step("pnpm install --frozen-lockfile --ignore-scripts"),
+        step(CI, "site"),
+        step(CI, "packages/old"),
+      ],
+      folders: [
+        "node_modules",
+        "site/node_modules",
+        "apps/b/node_modules",
+        "packages/a/node_modules",
+        "packages/old/node_modules",
+      ],
     },
   },
   {
@@ -190,12 +303,54 @@ export const SHAPES: readonly Shape[] = [
         '[project]\nname="a"\n[project.optional-dependencies]\ntest=["pytest"]\ngpu=["torch"]\n[build-system]\nrequires=[]',
       ".python-version": "3.11",
     },
-    recipe: { toolchains: { python: "3.11" }, setup: venv("-e '.[test]'") },
+    recipe: { toolchains: { python: "3.11" }, setup: built("-e '.[test]'") },
   },
   {
     name: "pyproject.toml with a group",
     files: { "pyproject.toml": '[project]\nname="a"\n[dependency-groups]\ndev=["pytest"]' },
-    recipe: { setup: venv("-e . --group dev") },
+    recipe: { setup: built("-e . --group dev") },
+  },
+  {
+    name: "a build and what it is made with",
+    files: {
+      "pyproject.toml":
+        '[project]\nname="a"\n[build-system]\nrequires=["setuptools>=64", "setuptools-scm[toml]>=8", "x; touch y"]',
+    },
+    recipe: { setup: built("-e .", "'setuptools>=64' 'setuptools-scm[toml]>=8' wheel") },
+  },
+  {
+    name: "hatch's environments for tests",
+    files: {
+      "pyproject.toml":
+        '[project]\nname="a"\n[build-system]\nrequires=["hatchling"]\n[tool.hatch.envs.default]\ndependencies=["mock>=5", "x; touch y"]\nfeatures=["cli"]\n[tool.hatch.envs.hatch-test]\nextra-dependencies=["anyio"]\n[tool.hatch.envs.docs]\ndependencies=["sphinx"]',
+    },
+    recipe: { setup: built("-e '.[cli]' 'mock>=5' 'anyio' 'pytest'", "hatchling editables") },
+  },
+  {
+    name: "lists in a folder of their own: the main one, and that of the tests",
+    files: {
+      "requirements/base.txt": "flask",
+      "requirements/prod.txt": "gunicorn",
+      "requirements/dev.txt": "-r test.txt\nmypy",
+      "requirements/test.txt": "pytest",
+    },
+    recipe: { setup: venv("-r requirements/base.txt -r requirements/test.txt"), folders: [".venv"] },
+  },
+  {
+    name: "lists in a folder of their own beside one at the top",
+    files: {
+      "requirements.txt": "flask",
+      "requirements/base.txt": "flask",
+      "requirements/local.txt": "pytest",
+    },
+    recipe: { setup: venv("-r requirements.txt -r requirements/local.txt") },
+  },
+  {
+    name: "tests of pytest, and nothing installs it",
+    files: { "requirements.txt": "flask", "tests/conftest.py": "" },
+    recipe: {
+      setup: [...venv("-r requirements.txt"), step(".venv/bin/python -m pip install --quiet pytest")],
+    },
   },
   {
     name: "pyproject.toml that only sets up tools",
@@ -221,7 +376,7 @@ commands = pytest
 deps = sphinx
 `,
     },
-    recipe: { setup: venv("-e '.[cli]' -r requirements/tests.txt 'pytest>=7, <9'") },
+    recipe: { setup: built("-e '.[cli]' -r requirements/tests.txt 'pytest>=7, <9'") },
   },
   {
     name: "an extra for tests comes before tox",
@@ -229,7 +384,7 @@ deps = sphinx
       "pyproject.toml": '[project]\nname="x"\n[project.optional-dependencies]\ntest=["pytest"]',
       "tox.ini": "[testenv]\ndeps = nose",
     },
-    recipe: { setup: venv("-e '.[test]'") },
+    recipe: { setup: built("-e '.[test]'") },
   },
   {
     name: "pytest is set up, and nothing installs it",
@@ -246,7 +401,7 @@ deps = sphinx
   {
     name: "setup.py",
     files: { "setup.py": "from setuptools import setup" },
-    recipe: { setup: venv("-e .") },
+    recipe: { setup: built("-e .") },
   },
   {
     name: "uv",
@@ -265,8 +420,39 @@ deps = sphinx
   {
     name: "pipenv",
     files: { Pipfile: "", "Pipfile.lock": "{}" },
-    recipe: { setup: [] },
-    notTaken: ["pipenv"],
+    recipe: {
+      managers: { pipenv: null },
+      setup: [step("python3 -m venv .venv"), step("pipenv sync --dev")],
+      registries: ["pip"],
+    },
+  },
+  {
+    name: "pipenv without a lock file",
+    files: { Pipfile: "" },
+    recipe: { setup: [step("python3 -m venv .venv"), step("pipenv install --dev --skip-lock")] },
+  },
+  {
+    name: "pdm",
+    files: { "pyproject.toml": '[project]\nname="a"', "pdm.lock": "" },
+    recipe: {
+      managers: { pdm: null },
+      setup: [step("python3 -m venv .venv"), step("pdm sync --group :all")],
+    },
+  },
+  {
+    name: "a project of poetry below one of uv",
+    files: {
+      "pyproject.toml": '[project]\nname="a"\n[tool.uv.workspace]\nmembers=["packages/*"]',
+      "uv.lock": "",
+      "packages/b/pyproject.toml": '[project]\nname="b"',
+      "tools/poetry.lock": "",
+    },
+    recipe: {
+      setup: [
+        step("uv sync --frozen --all-extras --all-groups"),
+        step("poetry install --no-interaction", "tools"),
+      ],
+    },
   },
   {
     name: "go, its toolchain named",
@@ -287,6 +473,25 @@ deps = sphinx
       registries: ["go"],
       setup: GO.map((run) => step(run)),
       env: { GOFLAGS: "-mod=mod" },
+    },
+  },
+  {
+    name: "a workspace of go modules: one set-up for all that it uses",
+    files: {
+      "go.work": 'go 1.22\n\nuse ./a // first\nuse (\n\t./b\n\t"./c"\n)\n',
+      "a/go.mod": "module a\ngo 1.22",
+      "a/go.sum": "x",
+      "b/go.mod": "module b\ngo 1.22",
+      "other/go.mod": "module o\ngo 1.22",
+    },
+    recipe: {
+      toolchains: { go: null },
+      registries: ["go"],
+      setup: [
+        step("go mod download"),
+        step("go list -f '{{.Dir}}/...' -m | xargs go test -run '^$' > /dev/null 2>&1 || true"),
+      ],
+      env: {},
     },
   },
   {
@@ -320,6 +525,18 @@ deps = sphinx
       setup: [step("cargo fetch"), step("cargo test --no-run --workspace")],
       folders: ["target"],
     },
+  },
+  {
+    name: "a crate that a workspace excludes, with its own lock file",
+    files: {
+      "Cargo.toml": "[workspace]\nmembers=['a']\nexclude=['tools']",
+      "Cargo.lock": "",
+      "a/Cargo.toml": "[package]",
+      "a/Cargo.lock": "",
+      "tools/Cargo.toml": "[package]",
+      "tools/Cargo.lock": "",
+    },
+    recipe: { folders: ["target", "tools/target"] },
   },
   {
     name: "maven",
@@ -407,6 +624,34 @@ deps = sphinx
     name: "cmake",
     files: { "CMakeLists.txt": "" },
     recipe: { packages: ["cmake", "g++", "pkg-config"], setup: [] },
+  },
+  {
+    name: "meson",
+    files: { "meson.build": "", "src/meson.build": "" },
+    recipe: { packages: ["meson", "ninja-build", "g++", "pkg-config"], setup: [] },
+  },
+  {
+    name: "autotools",
+    files: { "configure.ac": "" },
+    recipe: { packages: ["autoconf", "automake", "libtool", "pkg-config"], setup: [] },
+  },
+  {
+    name: "toolchains that are not offered, and servers of compose: reported once each",
+    files: {
+      "a/A.csproj": "",
+      "b/B.csproj": "",
+      "All.sln": "",
+      "mix.exs": "",
+      "environment.yml": "",
+      "docker-compose.yml": "",
+    },
+    recipe: { setup: [], toolchains: {}, packages: [] },
+    notTaken: [
+      "the .NET SDK is not offered",
+      '"packages": ["elixir"',
+      "conda is not offered",
+      "compose files",
+    ],
   },
   {
     name: "two versions of one language",

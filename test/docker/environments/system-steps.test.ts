@@ -9,6 +9,7 @@ import {
   VERSIONS_SCRIPT,
   versionsGot,
 } from "../../../src/docker/environments/system-steps.ts";
+import { stepFailed } from "../../../src/docker/environments/system-layer.ts";
 import { toolVariables } from "../../../src/docker/environments/tool-variables.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
@@ -44,6 +45,24 @@ test("each toolchain comes from its own source, and only those registries are op
   assert.match(titles, /rust's linker\nnode 20\ngo 1\.22\npnpm@9\.1\.0\nuv/);
   assert.deepEqual(systemRegistries(all).toSorted(), ["apt", "go", "npm", "pip"]);
   for (const { script } of steps) assert.equal(spawnSync("sh", ["-n", "-c", script]).status, 0, script);
+});
+
+test("bun and deno come as npm packages of this machine's kind, and pip's managers from its index", () => {
+  for (const [arch, bun] of [
+    ["amd64", "@oven/bun-linux-x64-baseline@1.2.0"],
+    ["arm64", "@oven/bun-linux-aarch64@1.2.0"],
+  ] as const) {
+    const all = { ...wishes({ managers: { bun: "1.2.0", deno: null, pdm: null, pipenv: "2024" } }), arch };
+    const steps = systemSteps(all);
+    const scripts = steps.map(({ script }) => script).join("\n");
+    assert.ok(scripts.includes(bun));
+    assert.match(
+      scripts,
+      /@deno\/linux-\w+-glibc@latest[^]*install --quiet --no-cache-dir pdm\n|pipenv==2024/,
+    );
+    assert.deepEqual(systemRegistries(all).toSorted(), ["apt", "npm", "pip"]);
+    for (const { script } of steps) assert.equal(spawnSync("sh", ["-n", "-c", script]).status, 0, script);
+  }
 });
 
 test("the versions obtained are reported next to those requested", () => {
@@ -124,4 +143,15 @@ test("java's remark about its environment is not taken for its version", async (
   const env = { PATH: `${place.at("bin")}:/usr/bin:/bin`, JAVA_TOOL_OPTIONS: "-Dhttp.proxyHost=127.0.0.1" };
   const { stdout } = spawnSync("sh", ["-c", VERSIONS_SCRIPT], { env, encoding: "utf8" });
   assert.match(stdout, /^java: openjdk version "17\.0\.9"$/m);
+});
+
+const remedyOf = (output: string, refused = ""): string =>
+  stepFailed("npm ci", { output, reason: "exit code 1", refused }).remedy;
+
+test("a step that fails because of a refused host names the flag that grants it, but only if the proxy said so", () => {
+  const refused =
+    "refused: a.example: the host a.example is not granted; --allow-domain a.example would grant it";
+  assert.match(remedyOf("no", refused), /harness env build --allow-domain a\.example, which continues/);
+  assert.doesNotMatch(remedyOf(refused), /--allow-domain/, "a tool's own words grant nothing");
+  assert.match(remedyOf("ENOSPC: no space left", refused), /^free some space/);
 });

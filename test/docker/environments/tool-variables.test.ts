@@ -4,9 +4,11 @@ import {
   ageNote,
   installVariables,
   managersWithoutAge,
+  toolVariables,
   withoutAge,
   yarnAge,
 } from "../../../src/docker/environments/tool-variables.ts";
+import { recipeSchema } from "../../../src/docker/environments/recipe.ts";
 
 const NOW = Date.parse("2026-03-10T12:00:00Z");
 const DAY = 24 * 60 * 60_000;
@@ -70,4 +72,22 @@ test("managers without a minimum age are listed by name and version", () => {
   assert.deepEqual(withoutAge(["npm", "pip", "cargo", "git"]), ["cargo"]);
   assert.equal(ageNote([]), undefined);
   assert.match(ageNote(["cargo", "yarn 1"]) ?? "", /has no effect on cargo, yarn 1:/);
+});
+
+test("managers that take no age in any version are listed by name", () => {
+  assert.deepEqual(managersWithoutAge({ bun: "1.2.0", pdm: null, uv: null }), ["bun", "pdm"]);
+});
+
+const found = (...folders: readonly string[]) =>
+  toolVariables(recipeSchema.parse({ toolchains: { python: null }, folders }), {
+    workspace: "/w",
+    granted: false,
+    minAge: 0,
+  });
+
+test("the Python of a .venv is found first: that of the top, or else of the only one", () => {
+  assert.equal(found("api/.venv", "web/node_modules")["VIRTUAL_ENV"], "/w/api/.venv");
+  assert.equal(found("api/.venv", ".venv")["VIRTUAL_ENV"], "/w/.venv");
+  assert.equal(found("a/.venv", "b/.venv")["VIRTUAL_ENV"], undefined);
+  assert.equal(found("a/.venv")["PIP_NO_BUILD_ISOLATION"], "0", "a build uses what is installed");
 });

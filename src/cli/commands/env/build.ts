@@ -62,7 +62,7 @@ export class EnvBuild extends HarnessCommand {
       "harness env build   (continues)",
     );
     progress.complete();
-    const { record, how, chosen, lost, pushed } = built;
+    const { record, how, chosen, lost, again, pushed } = built;
     if (flags.json) {
       const { id, key, versions, installed, seconds, volumes } = record;
       answerJson({
@@ -80,6 +80,6 @@ export class EnvBuild extends HarnessCommand {
       return;
     }
     if (tells && how === "built") stderr.write(recipeLines(chosen, stderr));
-    answer(builtLines(record, how, { lost, pushed }));
+    answer(builtLines(record, how, { lost, again, pushed }));
   }
 }

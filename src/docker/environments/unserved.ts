@@ -1,0 +1,79 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { lastName } from "../../core/file-names.ts";
+import { readRegular } from "../../platform/safe-files.ts";
+import type { TakenItem } from "./recipe.ts";
+
+/**
+ * Files that show a need which no environment meets by itself. Only their names are read. Each kind is reported once,
+ * with what a person can do about it.
+ */
+
+interface Mark {
+  readonly name: RegExp;
+  readonly what: string;
+}
+
+const byPackages = (tool: string, ...packages: readonly string[]): string =>
+  `${tool} is not detected; to install it, write a recipe, .harness/env.json: "packages": ${JSON.stringify(packages)}`;
+const byImage = (tool: string): string =>
+  `${tool} is not offered: neither the distribution nor a preset's registry has it. Use an image that has it: --image IMAGE, or "image" in a recipe`;
+
+/** The first mark that fits a name counts. */
+const MARKS: readonly Mark[] = [
+  { name: /\.(?:csproj|fsproj|vbproj|slnx?)$/, what: byImage("the .NET SDK") },
+  { name: /^mix\.exs$/, what: byPackages("elixir", "elixir", "erlang-dev") },
+  {
+    name: /^(?:stack\.yaml|cabal\.project|[\w-]+\.cabal)$/,
+    what: byPackages("haskell", "ghc", "cabal-install"),
+  },
+  { name: /^dune-project$/, what: byPackages("ocaml", "ocaml-dune", "opam") },
+  { name: /^(?:project\.clj|deps\.edn)$/, what: byPackages("clojure", "leiningen", "clojure") },
+  { name: /^cpanfile$/, what: byPackages("perl's cpan", "cpanminus") },
+  { name: /^build\.sbt$/, what: byImage("sbt") },
+  { name: /^Package\.swift$/, what: byImage("swift") },
+  { name: /^pubspec\.yaml$/, what: byImage("dart") },
+  { name: /^build\.zig$/, what: byImage("zig") },
+  { name: /^(?:MODULE\.bazel|WORKSPACE\.bazel)$/, what: byImage("bazel") },
+  { name: /^flake\.nix$/, what: byImage("nix") },
+  {
+    name: /^(?:environment\.ya?ml|conda-lock\.yml|pixi\.toml)$/,
+    what: 'conda is not offered; to install the packages with pip, write a recipe, .harness/env.json, or use an image that has conda: "image" in a recipe',
+  },
+  {
+    name: /^(?:docker-)?compose\.ya?ml$/,
+    what: 'services of compose files are not started; servers beside the commands are "services" of a recipe, .harness/env.json',
+  },
+];
+
+export const isMark = (name: string): boolean => MARKS.some((mark) => mark.name.test(name));
+
+/** Pure. The first file of each kind, in the given order. */
+export function unservedNeeds(files: readonly { readonly path: string }[]): readonly TakenItem[] {
+  const found = new Map<string, TakenItem>();
+  for (const { path } of files) {
+    const mark = MARKS.find(({ name }) => name.test(lastName(path)));
+    if (mark !== undefined && !found.has(mark.what)) found.set(mark.what, { what: mark.what, from: path });
+  }
+  return [...found.values()];
+}
+
+const MAX_BYTES = 64 * 1024;
+const MOST_SUBMODULES = 50;
+
+/** The folders of git's submodules that nobody has filled. */
+export async function emptySubmodules(workspace: string): Promise<readonly string[]> {
+  const bytes = await readRegular(path.join(workspace, ".gitmodules"), {
+    links: "refuse",
+    max: MAX_BYTES,
+  }).catch(() => undefined);
+  const text = bytes?.toString("utf8") ?? "";
+  const folders = [...text.matchAll(/^[ \t]*path[ \t]*=[ \t]*([^\n]*)$/gm)]
+    .map(([, folder = ""]) => folder.trim())
+    .filter((folder) => folder !== "" && !/^\/|(?:^|\/)\.\.(?:\/|$)/.test(folder))
+    .slice(0, MOST_SUBMODULES);
+  const names = await Promise.all(
+    folders.map((folder) => readdir(path.join(workspace, folder)).catch((): readonly string[] => [])),
+  );
+  return folders.filter((_, index) => names[index]?.length === 0);
+}
