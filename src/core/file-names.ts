@@ -50,6 +50,7 @@ const atRoot = (name: string, why: string): ProtectedName => ({ name, where: "ro
 
 const AGENT = "another coding agent: its permissions, hooks, commands and servers";
 const EDITOR = "an editor: tasks, debuggers and tool paths that it starts";
+const VIM = "Vim and Neovim, which run it when they are started in this folder";
 const SHELL = "a shell started with this folder as its home";
 
 /** The whole table. A name that is not listed is writable. */
@@ -68,6 +69,18 @@ export const PROTECTED: readonly ProtectedName[] = [
   anywhere(".idea", EDITOR),
   anywhere(".fleet", EDITOR),
   anywhere(".zed", EDITOR),
+  anywhere(".helix", EDITOR),
+  anywhere(".exrc", VIM),
+  anywhere(".nvimrc", VIM),
+  anywhere(".nvim.lua", VIM),
+  anywhere(".lvimrc", VIM),
+  atRoot(".vimrc", VIM),
+  atRoot(".gvimrc", VIM),
+  anywhere(".dir-locals.el", "Emacs: settings, some with code, for files that are opened below this folder"),
+  anywhere(
+    ".dir-locals-2.el",
+    "Emacs: settings, some with code, for files that are opened below this folder",
+  ),
   anywhere(".devcontainer", "an editor: commands run on the host before the container is made"),
   anywhere(".devcontainer.json", "an editor: commands run on the host before the container is made"),
   anywhere(".claude", AGENT),
