@@ -22,7 +22,7 @@ import {
   mustGoFirst,
   writeJournal,
 } from "./checkpoints/undo-changes.ts";
-import { isSkipped, presentEntry, withSkipped } from "./checkpoints/seen-entries.ts";
+import { isSkipped, layerEntry, presentEntry, withSkipped } from "./checkpoints/seen-entries.ts";
 import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
 import { type EntryMove, type ChangePlan, planOf } from "./checkpoints/undo-plan.ts";
 import { filesOf, lineChanges } from "./checkpoints/checkpoint-diff.ts";
@@ -154,8 +154,7 @@ function layerChanges(
   // A folder that became a file occurs twice; its present state comes last.
   const made = new Map<string, LayerChange>();
   for (const { path, what, mode } of layer.changes) {
-    const present = what === "deleted" ? undefined : presentEntry(reader, layer.content, path)?.entry;
-    const after = present === undefined || present.kind === "link" ? present : { ...present, mode };
+    const after = what === "deleted" ? undefined : layerEntry(reader, layer.content, { path, mode });
     const gone = what !== "deleted" && after === undefined;
     made.set(path, { path, after, ...(gone ? { base: undefined, unsure: true } : before(path)) });
   }

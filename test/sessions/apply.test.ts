@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import {
+  chmodSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   readlinkSync,
   rmSync,
   symlinkSync,
@@ -21,6 +24,7 @@ import { layerOf } from "../fixtures/layer-of.ts";
 import { assertCostly, fc } from "../fixtures/property.ts";
 import { edits, make } from "../fixtures/random-tree.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
+import { unprivileged } from "../fixtures/unprivileged.ts";
 
 interface Ground extends Disposable {
   readonly root: string;
@@ -214,4 +218,30 @@ test("git's own files are applied too; there a file that may have changed since 
     [".git/index"],
   );
   assert.equal(existsSync(path.join(fresh.root, ".git/index")), true);
+});
+
+test("a file that a command closed to its owner is applied with its mode, and the layer keeps that mode", async () => {
+  using place = ground({ "a.txt": "old\n" });
+  await place.begin();
+  put(place.seen, "a.txt", "new\n");
+  put(place.seen, "b.txt", "added\n");
+  const layer = layerOf(place.root, place.seen, Date.now() + 60_000);
+  const names = ["a.txt", "b.txt"];
+  for (const name of names) chmodSync(path.join(place.seen, name), 0);
+  const closed = { ...layer, changes: layer.changes.map((each) => ({ ...each, mode: 0 })) };
+  await unprivileged(path.dirname(place.root), async () => {
+    const prepared = await prepareApply(place.store, { session: "s", layer: closed });
+    assert.deepEqual(prepared.refused, []);
+    for (const name of names) assert.equal(lstatSync(path.join(place.seen, name)).mode & 0o777, 0);
+    const { whole } = await move(place.store, { session: "s", steps: place.steps }, prepared);
+    assert.equal(whole, true);
+    for (const name of names) {
+      assert.equal(lstatSync(path.join(place.root, name)).mode & 0o777, 0);
+      chmodSync(path.join(place.root, name), 0o600);
+    }
+  });
+  assert.deepEqual(
+    names.map((name) => readFileSync(path.join(place.root, name), "utf8")),
+    ["new\n", "added\n"],
+  );
 });

@@ -2,6 +2,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  fstatSync,
   lstatSync,
   openSync,
   readFileSync,
@@ -126,15 +127,28 @@ const ownerOf = ({ uid, gid }: Stats, usual: string): { readonly owner?: string 
 /** Linux only: a descriptor that needs no right to read the folder. */
 const O_PATH = 0o10000000;
 
-const HANDLE = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const HANDLE = O_PATH | constants.O_NOFOLLOW;
 
 /** False if this is not possible, or no longer the folder at this path. */
-export function setFolderMode(root: string, path: string, mode: number): boolean {
+export const setFolderMode = (root: string, path: string, mode: number): boolean =>
+  setModeOf(root, path, { mode, flags: HANDLE | constants.O_DIRECTORY });
+
+/** False if this is not possible, or no longer the file at this path. */
+const setFileMode = (root: string, path: string, mode: number): boolean =>
+  setModeOf(root, path, { mode, flags: HANDLE });
+
+function setModeOf(
+  root: string,
+  path: string,
+  { mode, flags }: { readonly mode: number; readonly flags: number },
+): boolean {
   if (process.platform !== "linux") return false;
   const whole = hostPath(root, path);
   try {
-    const descriptor = openSync(whole, HANDLE);
+    const descriptor = openSync(whole, flags);
     try {
+      // The target of a link has another mode.
+      if (fstatSync(descriptor).isSymbolicLink()) return false;
       if (!isReallyAt(descriptor, whole)) return false;
       chmodSync(`/proc/self/fd/${descriptor}`, mode);
       return true;
@@ -208,6 +222,28 @@ export function presentEntry(
   const owner = `${stats.uid}:${stats.gid}`;
   const changed = Math.max(stats.ctimeMs, stats.mtimeMs);
   return { entry: entryAt(path, stats, { root, reader, owner }), changed };
+}
+
+/**
+ * The same for a layer that nobody works on: a file that a command closed to its owner is opened while it is read.
+ * `mode` is what the entry gets.
+ */
+export function layerEntry(
+  reader: ContentReader,
+  root: string,
+  { path, mode }: { readonly path: string; readonly mode: number },
+): Entry | undefined {
+  const present = presentEntry(reader, root, path)?.entry;
+  if (present === undefined || present.kind === "link") return present;
+  if (present.kind !== "unkept" || present.why !== "unreadable") return { ...present, mode };
+  const closed = present.mode;
+  if (!setFileMode(root, path, closed | 0o400)) return { ...present, mode };
+  try {
+    const opened = presentEntry(reader, root, path)?.entry;
+    return opened === undefined || opened.kind === "link" ? opened : { ...opened, mode };
+  } finally {
+    setFileMode(root, path, closed);
+  }
 }
 
 /** Paths that a look at a workspace skips: git's own, and harness's settings. */
