@@ -12,6 +12,7 @@ import { storeHealth } from "../search/stores/search-health.ts";
 import { type Host, namedEngine, packageRoot } from "./host.ts";
 import { trustHealth } from "./project/project-trust.ts";
 import { lookForEngine, noEngine } from "./boxes/box-access.ts";
+import { waitingTimeout } from "../platform/waits.ts";
 
 /** Checks everything `run` depends on, side by side. */
 export async function checkUp(
@@ -49,7 +50,7 @@ export const modelChecks = (host: Host, settings: Settings): Promise<readonly He
     maxContext: settings.max_context_tokens,
     env: host.env,
     keysFile: host.keysFile,
-    signal: AbortSignal.timeout(10_000),
+    signal: waitingTimeout(10_000),
   });
 
 /** The requirements of every run, checked without starting a box. */

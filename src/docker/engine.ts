@@ -7,6 +7,7 @@ import { readEngineAddress } from "../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { HostFacts } from "./container-spec.ts";
 import { type Endpoint, endpointsFrom, type NamedEngine, refusePlain } from "./engine-endpoint.ts";
+import { afterWaiting } from "../platform/waits.ts";
 
 /** The container engine: how it is found and asked, what it says of its machine, what its failures mean. */
 
@@ -195,7 +196,7 @@ async function sshOptions(
 /** Gives up when the engine stays silent: a stopped process can hold a socket open for ever. */
 export async function answered<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), ANSWER_MS);
+  const stop = afterWaiting(ANSWER_MS, () => silence.abort());
   try {
     return await work(silence.signal);
   } catch (thrown) {
@@ -203,7 +204,7 @@ export async function answered<T>(work: (signal: AbortSignal) => Promise<T>): Pr
       ? new Error(`no answer within ${ANSWER_MS / 1000} s`, { cause: thrown })
       : thrown;
   } finally {
-    clearTimeout(timer);
+    stop();
   }
 }
 
@@ -379,10 +380,10 @@ export class EnginePatience {
   begin(long: boolean): Wait {
     const { answerMs, hurriedMs } = this.#bounds;
     const waiting = new AbortController();
-    const state: { timer?: NodeJS.Timeout } = {};
+    const state: { stop?: () => void } = {};
     const within = (ms: number): void => {
-      clearTimeout(state.timer);
-      state.timer = setTimeout(() => waiting.abort(silentFor(ms)), ms);
+      state.stop?.();
+      state.stop = afterWaiting(ms, () => waiting.abort(silentFor(ms)));
     };
     this.#pending.add(within);
     if (this.#hurried || (this.#silent && !long)) within(hurriedMs);
@@ -390,7 +391,7 @@ export class EnginePatience {
     return {
       signal: waiting.signal,
       end: (silent) => {
-        clearTimeout(state.timer);
+        state.stop?.();
         this.#pending.delete(within);
         this.#silent = silent;
       },

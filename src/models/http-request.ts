@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
 import { endless } from "./model-api.ts";
+import { afterWaiting } from "../platform/waits.ts";
 
 /**
  * The one transport to every model server: Ollama's client, OpenAI's and Anthropic's API, model lists and embeddings.
@@ -60,9 +61,9 @@ async function attempt(question: HttpRequest, reuse: boolean): Promise<IncomingM
       },
       resolve,
     );
-    const timer = connectMs === undefined ? undefined : boundConnecting(sent, url, connectMs);
+    const connected = connectMs === undefined ? undefined : boundConnecting(sent, url, connectMs);
     sent.on("error", (error) => {
-      clearTimeout(timer);
+      connected?.();
       const stale = reuse && sent.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(errorCode(error) ?? "");
       reject(stale && !signal.aborted ? new StaleSocket() : error);
     });
@@ -80,14 +81,14 @@ const ignore = (): void => undefined;
 const bodyHeaders = (json: string | undefined): Readonly<Record<string, string | number>> =>
   json === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(json) };
 
-function boundConnecting(sent: ClientRequest, url: string, connectMs: number): NodeJS.Timeout {
-  const timer = setTimeout(() => sent.destroy(new NoConnection()), connectMs);
-  const connected = (): void => clearTimeout(timer);
+/** Returns what ends the wait. */
+function boundConnecting(sent: ClientRequest, url: string, connectMs: number): () => void {
+  const connected = afterWaiting(connectMs, () => sent.destroy(new NoConnection()));
   sent.on("socket", (socket) => {
     if (!socket.connecting) return connected();
     socket.once(url.startsWith("https:") ? "secureConnect" : "connect", connected);
   });
-  return timer;
+  return connected;
 }
 
 /** The body up to `most` bytes, and whether that is the whole body; if the body broke off, the part that arrived. */

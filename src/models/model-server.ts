@@ -9,6 +9,7 @@ import { ollamaAddress } from "./providers/ollama-client.ts";
 import { quoted } from "./providers/ollama-server.ts";
 import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-setup.ts";
 import { readScenario } from "./providers/scenario.ts";
+import { waitingTimeout } from "../platform/waits.ts";
 
 export interface ModelHealthRequest {
   readonly provider: "ollama" | KeyedProvider | "scripted";
@@ -79,7 +80,7 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
   const setKey = `export ${provider.variable}=KEY`;
   if (key === "" && needsKey(provider, base))
     return [fail(`${provider.variable} is not set; ${base} needs it`, setKey)];
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const signal = AbortSignal.any([request.signal, waitingTimeout(TIMEOUT_MS)]);
   const answer = await askJson({ url: `${base}${provider.listPath}`, signal, headers });
   const list = answer.kind === "json" ? modelList.safeParse(answer.value).data?.data : undefined;
   if (list === undefined) return [refusedHealth(provider, base, key === "", answer)];
@@ -213,7 +214,7 @@ export interface ServerAnswer {
  * from LM Studio's own list and llama-server's /props. Never throws; takes at most `timeoutMs` in all.
  */
 export async function askServer(question: ServerQuestion): Promise<ServerAnswer> {
-  const signal = AbortSignal.any([question.signal, AbortSignal.timeout(question.timeoutMs)]);
+  const signal = AbortSignal.any([question.signal, waitingTimeout(question.timeoutMs)]);
   const get = async (url: string): Promise<unknown> => {
     const answer = await askJson({ url, signal, headers: question.headers });
     return answer.kind === "json" ? answer.value : undefined;

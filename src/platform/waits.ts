@@ -16,6 +16,42 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   }
 }
 
+/** A wait is counted in this many parts. */
+const PARTS = 8;
+
+/**
+ * Calls once this process has waited that long; the returned function cancels it. On a machine with too much to do, or
+ * while code is loaded, nobody looks at what has arrived, and a plain timer would be the first thing to run afterwards:
+ * so each part of the time begins only when the one before it was noticed, and what has arrived is read before the call.
+ */
+export function afterWaiting(ms: number, call: () => void, { unref = false } = {}): () => void {
+  let left = PARTS;
+  let timer: NodeJS.Timeout | undefined;
+  let last: NodeJS.Immediate | undefined;
+  const next = (): void => {
+    timer = setTimeout(passed, ms / PARTS);
+    if (unref) timer.unref();
+  };
+  const passed = (): void => {
+    left -= 1;
+    if (left > 0) next();
+    else last = setImmediate(call);
+  };
+  next();
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(last);
+  };
+}
+
+/** Like `AbortSignal.timeout`, but counts like `afterWaiting`: for the time that a server may take to answer. */
+export function waitingTimeout(ms: number): AbortSignal {
+  const late = new AbortController();
+  const reason = new DOMException("The operation was aborted due to timeout", "TimeoutError");
+  afterWaiting(ms, () => late.abort(reason), { unref: true });
+  return late.signal;
+}
+
 /**
  * How long a server wants to be left alone, shared by all processes with the same state folder: one file per server
  * that contains a point in time, always complete or absent. This is a courtesy and no lock: if the file cannot be

@@ -3,7 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
-import { unlessAborted } from "../platform/waits.ts";
+import { unlessAborted, waitingTimeout } from "../platform/waits.ts";
 import { SqliteConnection, privateFile } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { setAside } from "./index-folders.ts";
@@ -140,7 +140,7 @@ export async function probedDimension(
   signal: AbortSignal,
   timeoutMs = PROBE_MS,
 ): Promise<number> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const limit = AbortSignal.any([signal, waitingTimeout(timeoutMs)]);
   const vectors = await vectorsFrom(model, [PROBE], limit);
   const dimension = vectors[0]?.length ?? 0;
   checkedVectors(vectors, 1, dimension);
@@ -167,7 +167,7 @@ export async function queryVector(
   text: string,
   { dimension, signal, timeoutMs = QUESTION_MS }: QuestionOptions,
 ): Promise<QueryEmbedding> {
-  const late = AbortSignal.timeout(timeoutMs);
+  const late = waitingTimeout(timeoutMs);
   const either = AbortSignal.any([signal, late]);
   try {
     const vectors = await vectorsFrom(model, [queryText(model, text)], either);

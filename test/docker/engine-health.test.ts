@@ -8,6 +8,7 @@ import { imageExists } from "../../src/docker/box-image.ts";
 import { removeBoxes } from "../../src/docker/box/box-list.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { onRequest, versionAnswer } from "./loopback.ts";
+import { waited } from "../fixtures/waited.ts";
 
 type Info = Parameters<typeof readInfo>[0];
 
@@ -168,7 +169,7 @@ async function hanging(work: (engine: Engine, silence: () => Promise<void>) => P
   assert.ok(isEngine(engine));
   await work(engine, async () => {
     await asked.promise;
-    mock.timers.tick(10_000);
+    waited(mock.timers, 10_000);
   });
 }
 

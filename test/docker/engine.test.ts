@@ -25,6 +25,7 @@ import { scratch } from "../fixtures/scratch.ts";
 import { type Loopback, onConnection, onRequest, versionAnswer } from "./loopback.ts";
 import { containerSpec } from "../../src/docker/container-spec.ts";
 import { boxPlan } from "../fixtures/boxes.ts";
+import { waited } from "../fixtures/waited.ts";
 
 const DOCKER = JSON.stringify({
   Version: "28.1.0",
@@ -132,7 +133,7 @@ test("a silent engine is given up after ten seconds", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const finding = at(loopback);
   await connected(loopback);
-  context.mock.timers.tick(10_000);
+  waited(context.mock.timers, 10_000);
   const { host } = loopback;
   assert.deepEqual(await finding, { kind: "dead", host, origin, reason: "no answer within 10 s" });
 });
@@ -148,7 +149,7 @@ for (const way of ["port", "socket"])
       context.mock.timers.enable({ apis: ["setTimeout"] });
       const finding = at(loopback);
       await connected(loopback);
-      context.mock.timers.tick(10_000);
+      waited(context.mock.timers, 10_000);
       await finding;
       while (loopback.open() > 0) await turn();
     },

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { getEventListeners } from "node:events";
+import { spawn } from "node:child_process";
+import { getEventListeners, once } from "node:events";
 import test from "node:test";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { SharedWait, unlessAborted } from "../../src/platform/waits.ts";
+import { afterWaiting, SharedWait, unlessAborted, waitingTimeout } from "../../src/platform/waits.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const never = new Promise<string>(() => undefined);
@@ -22,6 +23,46 @@ test("a promise that is still pending when the signal aborts is abandoned with t
   await assert.rejects(left, /enough/);
   await assert.rejects(unlessAborted(never, controller.signal), /enough/);
   assert.deepEqual(getEventListeners(controller.signal, "abort"), []);
+});
+
+/** Nothing in this process runs meanwhile, but other processes do. */
+const busy = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+test("what arrived while this process was busy is read before a wait ends", async () => {
+  const child = spawn("cat", { stdio: ["pipe", "pipe", "ignore"] });
+  child.stdin.write("ready");
+  await once(child.stdout, "data");
+  const events: string[] = [];
+  child.stdout.once("data", () => events.push("answer"));
+  child.stdin.end("answer");
+  const ended = Promise.withResolvers<void>();
+  afterWaiting(1, () => ended.resolve(void events.push("given up")));
+  busy(300);
+  await ended.promise;
+  assert.deepEqual(events, ["answer", "given up"]);
+});
+
+test("a process that is busy for longer than the whole wait has noticed only a part of it", async () => {
+  let turns = 0;
+  const looking = setInterval(() => (turns += 1), 1);
+  const ended = Promise.withResolvers<void>();
+  afterWaiting(40, ended.resolve);
+  busy(200);
+  await ended.promise;
+  clearInterval(looking);
+  assert.ok(turns >= 5, `${turns} turns`);
+});
+
+test("a cancelled wait calls nothing, and a signal fires with the reason of a timeout", async () => {
+  const calls: string[] = [];
+  afterWaiting(1, () => calls.push("called"))();
+  const signal = waitingTimeout(5);
+  // The signal alone does not keep the process running.
+  const alive = setInterval(() => undefined, 1);
+  await once(signal, "abort");
+  clearInterval(alive);
+  assert.equal((signal.reason as Error).name, "TimeoutError");
+  assert.deepEqual(calls, []);
 });
 
 const LONGEST_MS = 120_000;

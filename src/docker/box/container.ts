@@ -21,6 +21,7 @@ import {
   mountinfoLines,
   reportDifferences,
 } from "./container-check.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 /** Answers requests that commands make of the harness. */
 export type Door = (request: Buffer) => Promise<Buffer>;
@@ -308,7 +309,7 @@ async function removeContainer(
   container: Docker.Container,
   onWarning: ContainerExtras["onWarning"] = () => undefined,
 ): Promise<void> {
-  const bound = AbortSignal.timeout(REMOVAL_MS);
+  const bound = waitingTimeout(REMOVAL_MS);
   try {
     await removeUnthawed(container, bound);
   } catch (thrown) {

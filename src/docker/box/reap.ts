@@ -24,6 +24,7 @@ import { removeUnthawed } from "./container.ts";
 import { filesIn, locksIn, ownerOf } from "../../boxes/workspace/workspace-lock.ts";
 import { folderForMounts } from "./account.ts";
 import { networksIn } from "../egress/box-network.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 interface Left {
   readonly kind: "container" | "volume" | "folder" | "lock";
@@ -137,7 +138,7 @@ async function removeOrWait(container: Docker.Container): Promise<void> {
     await removeUnthawed(container);
   } catch (thrown) {
     if (!isBeingRemoved(thrown)) throw thrown;
-    const abortSignal = AbortSignal.timeout(GOING_MS);
+    const abortSignal = waitingTimeout(GOING_MS);
     await container.wait({ condition: "removed", abortSignal }).catch(() => undefined);
     throw thrown;
   }

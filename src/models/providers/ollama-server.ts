@@ -8,6 +8,7 @@ import { type HttpAnswer, NO_ANSWER } from "../http-request.ts";
 import { WireFailure } from "../model-api.ts";
 import { billions, kindOf, type ModelKind } from "../model-kinds.ts";
 import { askOllama, isLoopback } from "./ollama-client.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 /** What was found at an address. Every possible failure is an arm of this type. */
 export type OllamaStatus =
@@ -128,7 +129,7 @@ export const ollamaListing = (request: Omit<StatusRequest, "model">): Promise<Ol
 type Call = (ask: (client: Ollama) => Promise<unknown>) => Promise<HttpAnswer>;
 
 function callFor({ baseUrl, signal, timeoutMs }: Omit<StatusRequest, "model">): Call {
-  const either = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const either = AbortSignal.any([signal, waitingTimeout(timeoutMs)]);
   return (ask) => askOllama(baseUrl, either, ask);
 }
 
@@ -266,7 +267,7 @@ export async function ollamaModels(request: Omit<StatusRequest, "model">): Promi
       kind: "none",
       reason: listing.kind === "too-old" ? `Ollama ${listing.version} is too old` : listing.reason,
     };
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)]);
+  const signal = AbortSignal.any([request.signal, waitingTimeout(request.timeoutMs)]);
   const models = listing.models.map(async ({ name, size }): Promise<ServerModel> => {
     const answer = await askOllama(request.baseUrl, signal, (client) => client.show({ model: name }));
     const capabilities =

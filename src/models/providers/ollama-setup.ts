@@ -25,6 +25,7 @@ import {
   tooOldText,
   UPDATE_OLLAMA,
 } from "./ollama-server.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 interface OllamaHealthRequest extends StatusRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -241,7 +242,7 @@ async function firstAnswer({ baseUrl, signal, waitMs = WAIT_MS }: ServeRequest):
 }
 
 async function answers(baseUrl: string, signal: AbortSignal): Promise<boolean> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
+  const bounded = AbortSignal.any([signal, waitingTimeout(ASK_MS)]);
   return (await askOllama(baseUrl, bounded, (client) => client.version())).kind === "json";
 }
 

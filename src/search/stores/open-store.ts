@@ -9,6 +9,7 @@ import { AnotherIndex, indexFailure, openedToRead, PATIENCE_MS } from "../index-
 import type { QdrantServer } from "./qdrant-api.ts";
 import { type EmbeddedParts, EmbeddedStore } from "./embedded-store.ts";
 import { VectorTable } from "./embedded-vectors.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 export interface StoreChoice {
   readonly store: "auto" | "qdrant" | "embedded";
@@ -34,7 +35,7 @@ const QUICK_MS = 2000;
 const PATIENT_MS = 15_000;
 
 const openingTimeout = ({ nodes = [] }: QdrantServer, holdsIndex: boolean): AbortSignal =>
-  AbortSignal.timeout(nodes.length === 0 && !holdsIndex ? QUICK_MS : PATIENT_MS);
+  waitingTimeout(nodes.length === 0 && !holdsIndex ? QUICK_MS : PATIENT_MS);
 
 /**
  * Opens the store that was asked for, or fails. `auto` takes the store that already holds the index. For a new index,

@@ -1,5 +1,6 @@
 import { ailing, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import type { QdrantServer } from "./qdrant-api.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 export interface StoreWanted extends QdrantServer {
   readonly store: "auto" | "qdrant" | "embedded";
@@ -47,7 +48,7 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
     import("./qdrant-api.ts"),
     import("./open-store.ts"),
   ]);
-  const signal = AbortSignal.timeout(QUICK_MS);
+  const signal = waitingTimeout(QUICK_MS);
   try {
     const version = await versionFor({ url, apiKey }, signal);
     const bare = unencrypted(url, apiKey);
