@@ -2,6 +2,7 @@ import { ailing, broken, type Health, healthy, reasonOf } from "../core/errors.t
 import { hasWaiting, NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./agent-sandbox.ts";
 import { boxRules, checkedRights } from "./cluster-rights.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
+import { field } from "./pod-readback.ts";
 import type { OwnBox } from "./pod-spec.ts";
 
 /** Checks for `doctor` whether the cluster offers what boxes need; creates nothing. */
@@ -51,16 +52,17 @@ async function sandboxHealth(cluster: Cluster, wish: SandboxWish): Promise<Boxes
   }
 }
 
+const NEXT_API = "kubectl cluster-info   (or another one: --engine kubernetes://CONTEXT)";
+
 async function apiHealth(cluster: Cluster): Promise<Health> {
   const at = `${cluster.server}, namespace ${cluster.namespace}`;
   try {
-    const found = await cluster.call("/version");
-    const version =
-      typeof found === "object" && found !== null && "gitVersion" in found ? found.gitVersion : "";
-    return healthy("engine", `Kubernetes ${String(version)} at ${at}`);
+    const version = field(await cluster.call("/version"), "gitVersion");
+    if (typeof version === "string") return healthy("engine", `Kubernetes ${version} at ${at}`);
+    return broken("engine", `what answers at ${at} is not a Kubernetes API`, NEXT_API);
   } catch (thrown) {
-    const next = "kubectl cluster-info   (or another one: --engine kubernetes://CONTEXT)";
-    return broken("engine", `the cluster at ${at} does not report its version: ${reasonOf(thrown)}`, next);
+    const why = `the cluster at ${at} does not report its version: ${reasonOf(thrown)}`;
+    return broken("engine", why, NEXT_API);
   }
 }
 

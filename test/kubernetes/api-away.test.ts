@@ -10,6 +10,7 @@ import { RunnerClient } from "../../src/boxes/runner-client.ts";
 import { KEY_BYTES } from "../../src/boxes/runner-protocol.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { Cluster, ClusterTime } from "../../src/kubernetes/cluster.ts";
+import { clusterHealth } from "../../src/kubernetes/cluster-health.ts";
 import { handOver, shut } from "../../src/kubernetes/network-proof.ts";
 import { removeBoxPod } from "../../src/kubernetes/own-pods.ts";
 import { podSpec } from "../../src/kubernetes/pod-spec.ts";
@@ -257,6 +258,15 @@ test("a page of a proxy is not taken for an object", async () => {
     exit: EXIT.sandbox,
     message: `no pod as a box: refused: the answer is not an object of Kubernetes: ${page}`,
   });
+});
+
+test("doctor does not take another server's JSON for a cluster", async () => {
+  await using server = await serving((_, response) => void response.end('{"version":"0.24.0"}'));
+  const wants = { runtimeClass: null, sandboxResource: "auto", warmPool: null } as const;
+  const [api, ...rest] = await clusterHealth(clusterAt(server.port, 20, REAL), wants);
+  assert.deepEqual(rest, []);
+  assert.equal(api?.state, "fail");
+  assert.match(api.detail, /^what answers at http:\S+, namespace team is not a Kubernetes API$/);
 });
 
 test("a creation is repeated if somebody changed the quota meanwhile", async () => {

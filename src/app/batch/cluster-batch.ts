@@ -102,7 +102,7 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
   await using folder = await openBatchFolder(batch.folder, resume);
   const ended: RowSummary[] = rows.flatMap(({ id }) => folder.earlier.get(id) ?? []);
   const known = new Set(rows.flatMap(({ id }, index) => (folder.earlier.has(id) ? [index] : [])));
-  const asking = { clock: batch.clock, warn, hash: plan.hash };
+  const asking = { clock: batch.clock, warn, hash: plan.hash, troubles: new Map<symbol, string>() };
   const onResult = async (result: RowResult): Promise<void> => {
     await folder.add(result);
     ended.push(summaryOf(result));

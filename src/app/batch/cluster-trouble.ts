@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as wakeAfter } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { ClusterTrouble } from "../../kubernetes/batch-cluster.ts";
@@ -15,7 +15,7 @@ export interface Clock {
 export const realClock: Clock = {
   now: () => performance.now(),
   sleep: async (ms, signal) => {
-    await pause(ms, undefined, { signal });
+    await wakeAfter(ms, undefined, { signal });
   },
   random: Math.random,
 };
@@ -32,6 +32,8 @@ export interface Asking {
   readonly clock: Clock;
   readonly warn: (text: string) => void;
   readonly hash: string;
+  /** What was reported of the troubles that are met now: several requests meet the same one. */
+  readonly troubles: Map<symbol, string>;
 }
 
 /**
@@ -39,29 +41,34 @@ export interface Asking {
  * moment what it allows: with `wasAllowed`, such a refusal passes as well.
  */
 export async function patiently<T>(
-  { clock, warn, hash }: Asking,
+  { clock, warn, hash, troubles }: Asking,
   ask: () => Promise<T>,
   signal: AbortSignal,
   wasAllowed = false,
 ): Promise<T> {
   const since = clock.now();
-  for (let wait = FIRST_WAIT_MS, warned = false; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
+  const own = Symbol("request");
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
     try {
       const answer = await ask();
-      if (warned) warn("the cluster answers again");
+      if (troubles.has(own)) {
+        // A watch would report it only at its end.
+        troubles.clear();
+        warn("the cluster answers again");
+      }
       return answer;
     } catch (thrown) {
       if (!(thrown instanceof ClusterTrouble)) throw thrown;
       const what = passingTrouble(thrown, wasAllowed);
       if (what === undefined || clock.now() - since > PATIENCE_MS) throw clusterError(thrown, hash);
-      if (!warned)
+      if (![...troubles.values()].includes(what))
         warn(
           `${what} (${visibleLine(thrown.message)}); what runs there continues, and the harness keeps asking`,
         );
-      warned = true;
+      if (!troubles.has(own)) troubles.set(own, what);
       // Up to half of each wait is random, so that many watchers do not come back at the same time.
-      const own = wait * (0.5 + clock.random() / 2);
-      await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_SERVER_WAIT_MS)), signal);
+      const pause = wait * (0.5 + clock.random() / 2);
+      await clock.sleep(Math.max(pause, Math.min(thrown.retryAfterMs ?? 0, LONGEST_SERVER_WAIT_MS)), signal);
     }
   }
 }

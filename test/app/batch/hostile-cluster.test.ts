@@ -240,7 +240,7 @@ for (const [code, reason] of [
     assert.deepEqual([batchTotals(end).exit_code, cluster.ran.length], [0, 2]);
     assert.match(
       warned.join("\n"),
-      /the cluster refuses what it allowed before \(pods is forbidden: not yet\)/,
+      /the cluster refuses what it allowed before \((?:jobs|pods) is forbidden: not yet\)/,
     );
   });
 
