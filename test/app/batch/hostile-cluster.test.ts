@@ -259,3 +259,24 @@ test("a right that is missing from the beginning is reported at once", async () 
   await assert.rejects(asked, { exit: 2, message: "the cluster forbids it: pods is forbidden" });
   assert.equal(warned.filter((text) => /refuses|does not answer/.test(text)).length, 0);
 });
+
+test("an outage is reported once, though the watch and the looks at the Job both meet it", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+  const met = { job: -3, watch: 0 };
+  cluster.faults.instead = (what) => {
+    const kind = JOB.test(what) ? "job" : what.includes("watch=") ? "watch" : undefined;
+    if (kind === undefined || (kind === "watch" && met.job < 0)) return undefined;
+    met[kind] += 1;
+    if (kind === "job" && met.job === 0) cluster.cutWatches();
+    // Each has met it, and has asked again.
+    if (met.job >= 2 && met.watch >= 2) gate.resolve();
+    return met.job < 0 || (met.job > 2 && met.watch > 2) ? undefined : refusal(503, "", "not now");
+  };
+  const { warned } = await coordinate({ cluster, rows: ROWS, folder: place.at("out") });
+  assert.deepEqual(
+    warned.slice(1).map((text) => text.replace(/;.*/, "")),
+    ["the cluster does not answer (not now)", "the cluster answers again"],
+  );
+});
