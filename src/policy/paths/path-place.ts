@@ -266,13 +266,22 @@ function firstPlain(text: string, aims: readonly Aim[], last: boolean): Aim | un
   if (start.length < 2 && !byEnd) return undefined;
   const pattern = patternOf(text);
   if (pattern === undefined) return undefined;
+  const tail = text.length - 1 - text.search(LAST_PATTERN_CHARACTER);
   return aims.find(
     ({ name, end, anywhere }) =>
       (last || anywhere) &&
-      (end === "" ? start.length >= 2 && name.startsWith(start) : byEnd) &&
+      (end === "" ? start.length >= 2 && name.startsWith(start) : byEnd && tail > commonEnd(end)) &&
       fits(pattern, name, false),
   );
 }
+
+const LAST_PATTERN_CHARACTER = /[*?[\]](?=[^*?[\]]*$)/;
+
+/** Length of the extension that an end like `_token.txt` shares with other files. */
+const commonEnd = (end: string): number => {
+  const dot = end.lastIndexOf(".");
+  return dot > 0 ? end.length - dot : 0;
+};
 
 const patternOf = (text: string): NamePattern | undefined => readPattern(text)?.[0];
 
@@ -300,7 +309,7 @@ const SECRET_STARTS = SECRET_ROWS.filter(({ path }) => path.endsWith("*")).map((
   why,
 }));
 
-/** Keyed by the ending with its dot. */
+/** Keyed by the ending with the dot, dash or underscore that it begins with. */
 const SECRET_ENDS: ReadonlyMap<string, string> = new Map(
   SECRET_ROWS.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
 );
@@ -322,9 +331,13 @@ const EXAMPLES = [".example", ".sample", ".template", ".dist"];
 const saysHarmless = (name: string): boolean =>
   name.endsWith(".pub") || (name.startsWith(".env.") && EXAMPLES.some((end) => name.endsWith(end)));
 
+/** Dash, dot and underscore. */
+const SEPARATORS: ReadonlySet<number> = new Set([45, 46, 95]);
+
 function bySpelling(name: string): string | null {
-  for (let dot = name.indexOf(".", name.length - LONGEST_END); dot !== -1; dot = name.indexOf(".", dot + 1)) {
-    const why = SECRET_ENDS.get(name.slice(dot));
+  for (let at = Math.max(0, name.length - LONGEST_END); at < name.length; at += 1) {
+    if (!SEPARATORS.has(name.charCodeAt(at))) continue;
+    const why = SECRET_ENDS.get(name.slice(at));
     if (why !== undefined) return why;
   }
   for (const { start, why } of SECRET_STARTS) if (name.startsWith(start)) return why;
