@@ -10,8 +10,10 @@ import type { Span } from "../shell/shell-syntax.ts";
 import type { Effect } from "./effect.ts";
 
 const HERE = new Set(PROGRAM_WORDS.carriers.here);
-const AS_WORDS = new Set(PROGRAM_WORDS.carriers["elsewhere as words"]);
-const ELSEWHERE = new Set([...PROGRAM_WORDS.carriers.elsewhere, ...AS_WORDS]);
+const RUNNERS = new Set(PROGRAM_WORDS.carriers.runners);
+const WORDS_ELSEWHERE = PROGRAM_WORDS.carriers["elsewhere as words"];
+const AS_WORDS = new Set([...RUNNERS, ...WORDS_ELSEWHERE]);
+const ELSEWHERE = new Set([...PROGRAM_WORDS.carriers.elsewhere, ...WORDS_ELSEWHERE]);
 const TEXT_OPTIONS = new Set(PROGRAM_WORDS.carriers["text options"]);
 const PROSE = new Set(PROGRAM_WORDS.carriers.prose);
 
@@ -30,7 +32,7 @@ const MOST = 8;
 /** Commands and shell texts among the words of a command, given the effects that are known of it. */
 export function carriedBy(program: string, words: Words, found: readonly Effect[]): Carried {
   const here = HERE.has(program);
-  const carrier = here || ELSEWHERE.has(program);
+  const carrier = here || ELSEWHERE.has(program) || RUNNERS.has(program) || isPackage(program, words);
   const programs = codeTexts(found);
   if (!carrier && !found.some(isLoose))
     return programs.length === 0 ? NONE : { commands: [], texts: programs };
@@ -46,10 +48,12 @@ export function carriedBy(program: string, words: Words, found: readonly Effect[
 /** Whether commands in this program's words ask for the rights of another user on this machine. */
 export const isElsewhere = (program: string): boolean => ELSEWHERE.has(program);
 
-/** Code of the project, and whatever is not understood, may run its words. */
-const isLoose = (effect: Effect): boolean =>
-  (effect.kind === "unknown" && LOOSE.has(effect.doubt)) ||
-  (effect.kind === "code" && effect.from === "project");
+/** `npm exec` runs a program of a package; the words behind `npm run` belong to the script. */
+const isPackage = (program: string, [, command]: Words): boolean =>
+  program === "npm" && (command?.value === "exec" || command?.value === "x");
+
+/** What is not understood may run its words. */
+const isLoose = (effect: Effect): boolean => effect.kind === "unknown" && LOOSE.has(effect.doubt);
 
 const LOOSE: ReadonlySet<string> = new Set([
   "command.unknown",

@@ -270,9 +270,12 @@ export function withFetched(effects: readonly Effect[], fed: ReadonlySet<number>
         : [],
     ),
   );
-  return effects.map((effect) =>
-    effect.kind === "code" && effect.path !== null && files.has(effect.path)
-      ? { ...effect, from: "fetched" }
-      : effect,
-  );
+  return effects.map((effect) => {
+    if (effect.kind === "code" && effect.path !== null && files.has(effect.path))
+      return { ...effect, from: "fetched" };
+    if (effect.kind !== "unknown" || effect.doubt !== "command.elsewhere" || !files.has(effect.what))
+      return effect;
+    const { span, by, call, what: path } = effect;
+    return { kind: "code", from: "fetched", path, span, by, call };
+  });
 }
