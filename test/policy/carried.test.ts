@@ -80,6 +80,21 @@ test("programs in any language that delete a whole place, or start a command wit
     assert.equal(decided(cmd), "deny", cmd);
 });
 
+test("what a loop does to the names that it reads is what it would do to them behind xargs", () => {
+  for (const cmd of [
+    'find / | while read x; do rm -rf "$x"; done',
+    'find ~ -type f | while IFS= read -r x; do if [ -f "$x" ]; then rm -f "$x"; fi; done',
+    "ls | while read x; do rm -rf ./$x; done",
+  ])
+    assert.equal(decided(cmd), "deny", cmd);
+  for (const cmd of [
+    'find src -name "*.tmp" | while read x; do rm -rf "$x"; done',
+    'while read x; do rm -rf "$x"; done < list.txt',
+    'find / -name x | while read x; do echo "$x"; done',
+  ])
+    assert.equal(decided(cmd), "allow", cmd);
+});
+
 test("what only mentions a danger is no danger", () => {
   for (const cmd of [
     `python3 -c 'print("rm -rf /")'`,

@@ -27,7 +27,7 @@ import {
 } from "./call-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
-import { handedOn } from "./handed-on.ts";
+import { handedOn, readName, simplesIn } from "./handed-on.ts";
 import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
 import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 
@@ -317,16 +317,43 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
   walk.assumable ||= parts.some(isXargs);
 }
 
-/** Adds what a command behind `xargs` does to the files that the command in front of it lists. */
-function handedEffects(lister: Node, next: Node, { walk, scope, input }: At): void {
-  if (lister.kind !== "simple" || next.kind !== "simple" || !isXargs(next)) return;
-  const [first, ...rest] = handedOn(quietArgs(lister, scope, walk), quietArgs(next, scope, walk)) ?? [];
-  if (first === undefined) return;
-  const found = innerEffects([first, ...rest], { walk, scope, input, span: next.span });
-  for (const effect of found)
-    if ("path" in effect && effect.path !== null && effect.kind !== "code" && effect.by !== "find")
-      walk.effects.push(effect);
+/**
+ * Adds what a command does to the files that the command in front of it lists: behind `xargs`, or in a loop that reads
+ * their names.
+ */
+function handedEffects(lister: Node, next: Node, at: At): void {
+  if (lister.kind !== "simple") return;
+  const { walk, scope, input } = at;
+  const commands =
+    next.kind === "simple" ? (isXargs(next) ? [quietArgs(next, scope, walk)] : []) : loopedCommands(next, at);
+  for (const command of commands) {
+    const [first, ...rest] = handedOn(quietArgs(lister, scope, walk), command) ?? [];
+    if (first === undefined) continue;
+    const found = innerEffects([first, ...rest], { walk, scope, input, span: next.span });
+    for (const effect of found)
+      if ("path" in effect && effect.path !== null && effect.kind !== "code" && effect.by !== "find")
+        walk.effects.push(effect);
+  }
 }
+
+/** `while read name; do …`: the commands with the name as commands of `xargs -I{}`. */
+function loopedCommands(loop: Node, { walk, scope }: At): readonly (readonly Arg[])[] {
+  if (loop.kind !== "compound" || loop.what !== "while") return [];
+  const [condition, ...bodies] = loop.bodies;
+  const name = condition === undefined ? null : readName(condition);
+  if (name === null) return [];
+  const literal = (value: string): Arg => ({ kind: "literal", value, span: loop.span });
+  const named = withVariable(scope, name, literal("{}"));
+  return bodies
+    .flatMap(simplesIn)
+    .slice(0, MAX_LOOPED)
+    .map((node) => quietArgs(node, named, walk))
+    .filter((args) => args.some(({ value }) => value.includes("{}")))
+    .map((args) => ["xargs", "-I", "{}"].map(literal).concat(args));
+}
+
+/** Commands of a loop that are looked at. */
+const MAX_LOOPED = 8;
 
 /** The words of a command whose substitutions are judged elsewhere. */
 const quietArgs = (

@@ -1,6 +1,7 @@
-/** What `xargs` does with the names that the command before it lists: the same as `find … -exec` does. */
+/** What `xargs`, or a loop over `read`, does with the names that the command before it lists: the same as `find … -exec` does. */
 import type { Arg } from "../programs/program-model.ts";
-import type { Span } from "../shell/shell-syntax.ts";
+import type { Node, Simple, Span } from "../shell/shell-syntax.ts";
+import { literalOf } from "./scope.ts";
 
 /**
  * A command that does to the listed files what `LISTER | xargs COMMAND` does: `find STARTS … -exec COMMAND {} +`, or
@@ -82,3 +83,26 @@ const withNames = ({ words, mark }: Command, names: Arg): readonly Arg[] =>
 
 const withMark = (arg: Arg, mark: string): Arg =>
   arg.value.includes(mark) ? { ...arg, value: arg.value.replaceAll(mark, "{}") } : arg;
+
+/** The only variable that a plain `read` sets. */
+export function readName(node: Node): string | null {
+  const [only, ...more] = node.kind === "list" ? node.items.map((item) => item.node) : [node];
+  if (only?.kind !== "simple" || more.length > 0) return null;
+  const [command, ...words] = only.words.map((word) => literalOf(word)?.value ?? "");
+  const names = words.filter((word) => !word.startsWith("-") && word !== "");
+  return command === "read" && names.length === 1 ? (names[0] ?? null) : null;
+}
+
+/** The simple commands of a loop's body, at any depth outside of functions. */
+export function simplesIn(node: Node): readonly Simple[] {
+  switch (node.kind) {
+    case "simple":
+      return [node];
+    case "list":
+      return node.items.flatMap((item) => simplesIn(item.node));
+    case "pipeline":
+      return node.parts.flatMap(simplesIn);
+    case "compound":
+      return node.what === "function" ? [] : node.bodies.flatMap(simplesIn);
+  }
+}
