@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { stat } from "node:fs/promises";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { catalogueOf, type McpTool, ToolPins } from "../../src/extensions/tool-catalogue.ts";
 import { LISTS } from "../fixtures/mcp-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -63,6 +64,43 @@ test("the number of tools and the length of their descriptions are bounded", () 
   const said = verbose.tools.reduce((sum, each) => sum + JSON.stringify(each.schema).length, 0);
   assert.ok(verbose.tools.length > 5 && said < 256 * 1024, `${said} characters`);
   for (const { description } of verbose.tools) assert.ok(description.length <= 1001);
+});
+
+/** The check of one argument, as it is called. */
+function checkOf(argument: object, others: object = {}): (value: unknown) => boolean {
+  const inputSchema = { type: "object", properties: { a: argument }, ...others };
+  const { tools, left } = catalogueOf("srv", [{ name: "t", inputSchema }], { allow: [], deny: [] });
+  assert.deepEqual(left, []);
+  const validate = new Ajv2020({ strict: false }).compile(tools[0]?.check ?? {});
+  return (a) => validate({ a });
+}
+
+test("what is not checked never makes the check refuse what the server accepts", () => {
+  const date = checkOf({
+    oneOf: [
+      { type: "string", format: "date" },
+      { type: "string", format: "date-time" },
+      { type: "null", title: "none" },
+    ],
+  });
+  assert.deepEqual(["2026-01-01", null, 5].map(date), [true, true, false]);
+  const name = checkOf({ type: "string", not: { pattern: "^/" } });
+  assert.deepEqual(["x", 5].map(name), [true, false]);
+  const headers = checkOf({ type: "object", patternProperties: { "^x-": {} }, additionalProperties: false });
+  assert.equal(headers({ "x-a": 1 }), true);
+  const kinds = checkOf(
+    { oneOf: [{ $ref: "#/$defs/a%20b" }, { $ref: "#/$defs/c" }] },
+    { $defs: { "a b": { type: "string", pattern: "^a" }, c: { type: "string", pattern: "^c" } } },
+  );
+  assert.deepEqual(["a", "c", 5].map(kinds), [true, true, false]);
+});
+
+test("what is checked in full keeps its meaning", () => {
+  const one = checkOf({ oneOf: [{ type: "integer" }, { type: "number", minimum: 5 }] });
+  assert.deepEqual([1, 7.5, 7].map(one), [true, true, false]);
+  assert.deepEqual(["a", "b"].map(checkOf({ not: { enum: ["a"] } })), [false, true]);
+  const closed = checkOf({ type: "object", properties: { b: {} }, additionalProperties: false });
+  assert.deepEqual([{ b: 1 }, { c: 1 }].map(closed), [true, false]);
 });
 
 test("a definition with very deep parts that nothing reads is left out, and the others stay", () => {

@@ -189,7 +189,8 @@ function withoutPatterns(schema: Readonly<Record<string, unknown>>): Readonly<Re
   const walk = (value: unknown, isSchema: boolean): unknown => {
     if (Array.isArray(value)) return value.map((each) => walk(each, isSchema));
     if (typeof value !== "object" || value === null) return value;
-    const kept = Object.entries(value).filter(([key]) => !isSchema || !PATTERNS.has(key));
+    const loose = isSchema ? withoutExclusions(value as Readonly<Record<string, unknown>>) : value;
+    const kept = Object.entries(loose).filter(([key]) => !isSchema || !PATTERNS.has(key));
     return Object.fromEntries(
       kept.map(([key, inner]) => [
         key,
@@ -200,6 +201,43 @@ function withoutPatterns(schema: Readonly<Record<string, unknown>>): Readonly<Re
   return walk(schema, true) as Readonly<Record<string, unknown>>;
 }
 
+/**
+ * Where patterns and formats are not checked, "not" and "if" would hold too often, "oneOf" would find several, and names
+ * that a pattern allows would count as unknown: the check must never refuse what the whole schema accepts.
+ */
+function withoutExclusions(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { not, if: condition, then, else: otherwise, oneOf, additionalProperties, ...others } = schema;
+  const all = Array.isArray(schema["allOf"]) ? (schema["allOf"] as readonly unknown[]) : [];
+  return {
+    ...others,
+    ...(not === undefined || isUnchecked(not) ? {} : { not }),
+    ...(condition === undefined || isUnchecked(condition)
+      ? {}
+      : {
+          if: condition,
+          ...(then === undefined ? {} : { then }),
+          ...(otherwise === undefined ? {} : { else: otherwise }),
+        }),
+    ...(oneOf === undefined ? {} : isUnchecked(oneOf) ? { allOf: [...all, { anyOf: oneOf }] } : { oneOf }),
+    ...(additionalProperties === undefined || schema["patternProperties"] !== undefined
+      ? {}
+      : { additionalProperties }),
+  };
+}
+
+/** Also if it refers to another part, which may have a pattern. */
+const isUnchecked = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).some(([key, inner]) => UNCHECKED.has(key) || isUnchecked(inner));
+
+const UNCHECKED: ReadonlySet<string> = new Set([
+  "pattern",
+  "patternProperties",
+  "format",
+  "$ref",
+  "$dynamicRef",
+]);
 const PATTERNS: ReadonlySet<string> = new Set(["pattern", "patternProperties"]);
 /** Keywords whose values are data to compare with, not schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);

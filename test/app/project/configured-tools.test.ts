@@ -138,3 +138,33 @@ test("arguments are checked against the schema, except for its patterns", async 
   assert.deepEqual(issues({ word: "a", more: 1 }), ['must NOT have additional properties: "more"']);
   assert.deepEqual(issues({ word: "a", deep: [{ n: "x" }] }), ["deep.0.n: must be integer"]);
 });
+
+test("what is not checked never makes the check refuse what the tool accepts", async () => {
+  await using place = await scratch({ "work/a.txt": "a" });
+  const schema = {
+    properties: {
+      when: {
+        oneOf: [
+          { type: "string", format: "date" },
+          { type: "string", format: "time" },
+        ],
+      },
+      name: { type: "string", not: { pattern: "^/" } },
+      headers: { type: "object", patternProperties: { "^x-": {} }, additionalProperties: false },
+      range: { oneOf: [{ type: "integer" }, { type: "number", minimum: 5 }] },
+      id: { if: { pattern: "^#" }, then: { maxLength: 1 }, type: "string" },
+    },
+  };
+  const [tool] = (await opened(place, { lookup: { ...lookup, schema } })).tools;
+  const kind = (args: unknown): unknown => tool?.prepare(args).kind;
+  for (const args of [
+    { when: "2026-01-01" },
+    { name: "a" },
+    { headers: { "x-a": 1 } },
+    { range: 7.5 },
+    { id: "ab" },
+  ])
+    assert.equal(kind(args), "prepared", JSON.stringify(args));
+  for (const args of [{ when: 5 }, { name: 5 }, { headers: 5 }, { range: 7 }, { id: 5 }])
+    assert.equal(kind(args), "invalid", JSON.stringify(args));
+});
