@@ -7,7 +7,7 @@ import * as z from "zod";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ProgramCommand, HookEvent } from "../core/added-programs.ts";
 import type { Box } from "../core/ports.ts";
-import { isWithin, safePath } from "../platform/host-programs.ts";
+import { isWithin, safePath, withoutHeldPipes } from "../platform/host-programs.ts";
 import { headWithin, isDeeper } from "../core/raw-data.ts";
 import type { MatchedRule, Verdict } from "../core/decision.ts";
 import { visible, visibleLine } from "../core/visible.ts";
@@ -130,6 +130,7 @@ function endOf(
     done(null, null);
   });
   child.once("exit", kill);
+  withoutHeldPipes(child);
   const done = (code: number | null, by: NodeJS.Signals | null): void => {
     clearTimeout(timer);
     signal.removeEventListener("abort", cancel);

@@ -13,6 +13,7 @@ import { reasonOf } from "../core/errors.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
 import type { OwnAnswer, OwnRequests } from "../core/network.ts";
 import { visibleLine } from "../core/visible.ts";
+import { withoutHeldPipes } from "../platform/host-programs.ts";
 
 const MiB = 2 ** 20;
 const LONGEST_LINE = 8 * MiB;
@@ -244,6 +245,7 @@ export const programOnHost =
     );
     // Processes that it started no longer serve anyone, and would hold its pipes open.
     child.once("exit", () => killGroup(child));
+    withoutHeldPipes(child);
     child.once("close", (code, signal) => {
       resolve({ by: "program", reason: `it ended by itself (${signal ?? `exit code ${code}`})` });
     });

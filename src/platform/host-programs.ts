@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn, type StdioOptions } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn, type StdioOptions } from "node:child_process";
 import { constants, existsSync } from "node:fs";
 import { access, readFile, realpath } from "node:fs/promises";
 import path from "node:path";
@@ -215,4 +215,22 @@ export function parseOsRelease(text: string): Readonly<Record<string, string>> {
 function onPath(program: string, env: Readonly<Record<string, string | undefined>>): boolean {
   const folders = [...(env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/sbin"];
   return folders.some((folder) => folder !== "" && existsSync(`${folder}/${program}`));
+}
+
+const PIPES_MS = 1000;
+
+/**
+ * Lets a program's end be noticed although a process that left its group still holds its pipes, perhaps for ever. What
+ * the program itself printed is read before.
+ */
+export function withoutHeldPipes(child: ChildProcess): void {
+  const leave = (): void => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  };
+  child.once("exit", () => {
+    // By the second turn, the pipes have been read, even if this process was busy until now.
+    const timer = setTimeout(() => setImmediate(() => setImmediate(leave)), PIPES_MS);
+    child.once("close", () => clearTimeout(timer));
+  });
 }

@@ -128,6 +128,14 @@ test("processes that a hook leaves behind end with it, and nobody waits for them
   assert.equal(await said("sleep 600 & echo done", placeOf(place), run, never), "0 done");
 });
 
+test("a hook whose daemon keeps its pipes has answered all the same", async () => {
+  await using place = await household();
+  const daemon =
+    "setsid sh -c 'echo $$ > ../pid; exec sleep 3600' & while [ ! -s ../pid ]; do sleep 0.05; done; echo '{}'";
+  assert.equal(await said(daemon, placeOf(place), run, never), "0 {}");
+  process.kill(Number(await place.read("pid")), "SIGKILL");
+});
+
 test("cancelling ends a hook", async () => {
   await using place = await household();
   const cancel = new AbortController();

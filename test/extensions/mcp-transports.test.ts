@@ -51,6 +51,31 @@ test("a program on the host has only the variables it is given, and is gone at t
   assert.deepEqual(transport.end(), { reason: "", isPlace: false });
 });
 
+/** A shell's words that leave a process behind in a group of its own, with the pipes; its number is in `pid`. */
+const DAEMON =
+  "setsid sh -c 'echo $$ > pid; exec sleep 3600' & while [ ! -s pid ]; do sleep 0.05; done; echo begun >&2;";
+
+test("a server whose daemon keeps its pipes can be ended, and its own end is noticed", async () => {
+  for (const [last, expected] of [
+    ["exec cat", ""],
+    ["exit 3", "it ended by itself (exit code 3); it printed: begun"],
+  ] as const) {
+    await using place = await scratch({});
+    const words = ["/bin/sh", "-c", `${DAEMON} ${last}`];
+    const env = { PATH: process.env["PATH"] ?? "" };
+    const transport = new LineTransport(programOnHost({ words, env, folder: place.path }));
+    const closed = Promise.withResolvers<void>();
+    Object.assign(transport, { onclose: () => closed.resolve() });
+    await transport.start();
+    await until(() => transport.errors !== "");
+    const pid = Number(await place.read("pid"));
+    if (expected === "") await transport.close();
+    await closed.promise;
+    assert.equal(transport.end().reason, expected);
+    process.kill(pid, "SIGKILL");
+  }
+});
+
 test("a missing program and one that dies are reported with the reason and their last output", async () => {
   await using place = await scratch();
   const started = async (words: readonly string[]): Promise<McpServer> => {
