@@ -331,8 +331,9 @@ export async function lookAlikesIn({ top }: ProjectPlace): Promise<readonly stri
     const names = await readdir(path.join(top, folder)).catch(() => []);
     for (const name of names) {
       const file = path.join(folder, name);
-      const resembled = [...known].find((each) => each !== "." && each !== file && each === skeletonOf(file));
-      if (resembled !== undefined) found.push(`${file} is not ${resembled}, and is ignored`);
+      const resembled = skeletonOf(file);
+      if (resembled !== "." && resembled !== file && known.has(resembled))
+        found.push(`${file} is not ${resembled}, and is ignored`);
     }
   }
   return found.toSorted();

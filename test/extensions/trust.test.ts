@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, cp, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { broughtOf, type Kind, projectOf } from "../../src/extensions/brought.ts";
+import { broughtOf, type Kind, lookAlikesIn, projectOf } from "../../src/extensions/brought.ts";
 import {
   forgetTrust,
   recordDeclined,
@@ -178,6 +178,23 @@ test("only the exact name is used: other cases and look-alikes are not read", as
     assert.notEqual(there.state, "trusted");
     if (there.state === "untrusted") assert.equal(there.why, "one of its parent folders is a link", name);
   }
+});
+
+test("the names of a large folder are compared one by one, whatever there is to resemble", async (context) => {
+  const many = Array.from({ length: 50 }, (_, at) => [`w/f${at}`, ""] as const);
+  await using place = await scratch({
+    ...Object.fromEntries(many),
+    "w/.H\u0430rness": "",
+    "w/.git/HEAD": "",
+  });
+  const project = projectOf(place.at("w"), place.at("home"));
+  assert.ok(project !== undefined);
+  const looked = context.mock.method(String.prototype, "normalize");
+  const found = await lookAlikesIn(project);
+  const count = looked.mock.callCount();
+  looked.mock.restore();
+  assert.deepEqual(found, [".H\u0430rness is not .harness, and is ignored"]);
+  assert.ok(count < 10 * many.length, `${count} looks`);
 });
 
 const DEVCONTAINER = "w/.devcontainer/devcontainer.json";
