@@ -251,7 +251,25 @@ async function giveBack(
   response.sendDate = false;
   response.writeHead(answer.statusCode ?? 502, rewriting?.responseHeaders(raw) ?? raw);
   const counted = counting((bytes) => meter.take("down", bytes, line));
-  await pipeline([answer, counted, ...changes, response]);
+  await pipeline([answer, counted, ...changes, response], { end: response.shouldKeepAlive });
+  if (!response.shouldKeepAlive) endOnceRead(response);
+}
+
+/** How long a client may go on with a body that nobody needs before its connection is closed, and how long pause. */
+const LINGER_MS = 10_000;
+const PAUSE_MS = 3000;
+
+/** Closing a connection on which the client still sends would take the answer back: the rest is read before. */
+function endOnceRead(response: ServerResponse): void {
+  const { req: request } = response;
+  if (request.complete) return void response.end();
+  const end = (): void => void response.end();
+  const [late, quiet] = [setTimeout(end, LINGER_MS), setTimeout(end, PAUSE_MS)];
+  response.once("close", () => [late, quiet].forEach(clearTimeout));
+  request
+    .once("end", end)
+    .on("data", () => quiet.refresh())
+    .resume();
 }
 
 function counting(take: (bytes: number) => boolean): Transform {
@@ -325,5 +343,6 @@ export function answerInWords(response: ServerResponse, status: number, reason: 
     connection: "close",
     "x-harness-egress": status === 403 ? "denied" : "failed",
   });
-  response.end(text);
+  response.write(text);
+  endOnceRead(response);
 }

@@ -65,6 +65,19 @@ const BRIDGE = "grep -lax bridge /proc/[0-9]*/comm | cut -d/ -f3";
 
 const hello = async (real: Real): Promise<void> => assert.equal((await sh(real, GET)).out, "hello\n");
 
+/** A program of Python that posts much to a host. */
+const post = (host: string): string => `import urllib.request, urllib.error
+try:
+  print(urllib.request.urlopen("http://${host}/", data=b"x" * 20000000).read().decode())
+except urllib.error.HTTPError as answer:
+  print(answer.read().decode())`;
+
+test("a program that sends much sees the answer to it, a denial as well as a host's", { skip }, async () => {
+  await using real = await granting();
+  const { out } = await sh(real, `python3 -c '${post("other.test")}'; python3 -c '${post("plain.test")}'`);
+  assert.match(out, /^harness: the host other\.test is not granted; [^\n]*\n+hello\n+$/);
+});
+
 test("it is not counted as a process of a call, and never left over", { skip }, async () => {
   await using real = await granting();
   await using plain = await realBox();

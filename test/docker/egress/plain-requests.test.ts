@@ -68,7 +68,7 @@ for (const [what, head, rule] of [
   ["the method TRACE", "TRACE http://example.org/ HTTP/1.1\nHost: example.org", "method"],
   [
     "an ambiguous transfer coding",
-    "POST http://example.org/ HTTP/1.1\nHost: example.org\nTransfer-Encoding: gzip, chunked",
+    "POST http://example.org/ HTTP/1.1\nHost: example.org\nTransfer-Encoding: gzip, chunked\n\n0",
     "malformed",
   ],
 ] as const)
@@ -231,6 +231,24 @@ test("an answer comes before the whole request was sent", async () => {
   );
   assert.match(answer, /^HTTP\/1\.1 413 [^]*too muchHTTP\/1\.1 413 [^]*too much$/);
 });
+
+for (const [what, host, expected] of [
+  ["denial", "other.test", /^HTTP\/1\.1 403 [^]*other\.test is not granted/],
+  ["host's answer", "example.org", /^HTTP\/1\.1 200 [^]*hello$/],
+] as const)
+  test(`the ${what} that ends a connection comes after everything that the client sends was read`, async () => {
+    await using server = await stub((socket) => socket.once("data", () => socket.pause().write(ANSWER)));
+    await using way = await egress(server.port, { grants: GRANTS });
+    const client = connect({ path: way.proxy.socket });
+    client.on("error", () => undefined).pause();
+    client.write(
+      request(`${POST.replaceAll("example.org", host)}\nConnection: close\nContent-Length: ${MUCH.length}`),
+    );
+    const read = new Promise((resolve) => client.write(MUCH, (thrown) => resolve(thrown ?? "read")));
+    assert.equal(await Promise.race([read, once(client, "close")]), "read");
+    const answer = (await client.toArray()).join("");
+    assert.match(answer, expected);
+  });
 
 test("a host may answer while it is still sent the request", async () => {
   const echo = createHttpServer((came, answer) => void came.pipe(answer));
