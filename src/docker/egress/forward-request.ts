@@ -247,13 +247,17 @@ async function giveBack(
   answer: IncomingMessage,
 ): Promise<void> {
   const raw = endToEnd(answer.rawHeaders);
-  const changes = rewriting?.responseBody(answer) ?? [];
+  const changes = carriesNothing(response.req, answer) ? [] : (rewriting?.responseBody(answer) ?? []);
   response.sendDate = false;
   response.writeHead(answer.statusCode ?? 502, rewriting?.responseHeaders(raw) ?? raw);
   const counted = counting((bytes) => meter.take("down", bytes, line));
   await pipeline([answer, counted, ...changes, response], { end: response.shouldKeepAlive });
   if (!response.shouldKeepAlive) endOnceRead(response);
 }
+
+/** Such an answer may name a compression all the same, and no bytes are not readable as compressed ones. */
+const carriesNothing = ({ method }: IncomingMessage, { statusCode, headers }: IncomingMessage): boolean =>
+  method === "HEAD" || statusCode === 204 || statusCode === 304 || headers["content-length"] === "0";
 
 /** How long a client may go on with a body that nobody needs before its connection is closed, and how long pause. */
 const LINGER_MS = 10_000;

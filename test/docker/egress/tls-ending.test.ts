@@ -356,6 +356,20 @@ test("a compressed answer is searched, and one that cannot be searched is withhe
   assert.throws(() => gunzipSync(Buffer.from(answer, "latin1")));
 });
 
+test("an answer without a body may name a compression", async () => {
+  await using server = await secure((request, response) => {
+    const status = Number(request.url?.slice(1));
+    response.writeHead(status, { "content-encoding": "gzip", "content-length": 0 }).end();
+  });
+  await using way = await open(server.port, BOUND);
+  for (const line of ["HEAD /200", "GET /200", "GET /204", "GET /304"])
+    assert.match(await through(way, `${line} ${HEAD}\n\n`), /^HTTP\/1\.1 [^]*\r\n\r\n(0\r\n\r\n)?$/, line);
+  assert.deepEqual(
+    way.told.map(({ rule }) => rule),
+    ["granted", "granted", "granted", "granted"],
+  );
+});
+
 test("a host with a secret is asked for whole answers, so that no part contains half of the value", async () => {
   await using server = await secure((request, response) => {
     const [from = "0"] = /(?<=bytes=)\d+/.exec(request.headers.range ?? "") ?? [];
