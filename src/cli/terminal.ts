@@ -1,4 +1,3 @@
-import type { Interface } from "node:readline/promises";
 import type { PartAnswer, Prompter } from "../app/run/prompter.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
@@ -20,29 +19,58 @@ export function prompter(): Prompter | undefined {
   };
 }
 
-/** Loaded on demand, because a person is seldom asked. */
-async function lineReader(): Promise<Interface> {
-  const { createInterface } = await import("node:readline/promises");
-  return createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
-}
+type ReadAnswer = (text: string) => Promise<string | undefined>;
 
-/** Asks a yes/no question on the terminal; without a person the answer is `unattended`. */
-export async function confirm(question: string, unattended: boolean, signal?: AbortSignal): Promise<boolean> {
-  if (!isTerminal() || unattended) return unattended;
-  const lines = await lineReader();
+/**
+ * Gives `ask` the person's answers, one line after each question; undefined after Ctrl-D. Ctrl-C ends the command, as it
+ * does between questions.
+ */
+async function withAnswers<T>(
+  signal: AbortSignal | undefined,
+  ask: (read: ReadAnswer) => Promise<T>,
+): Promise<T> {
+  // Loaded on demand, because a person is seldom asked.
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
+  const state = { interrupted: false, ended: false };
+  lines.once("SIGINT", () => {
+    state.interrupted = true;
+    lines.close();
+  });
+  const closed = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+  const read: ReadAnswer = async (text) => {
+    if (state.ended) return undefined;
+    const reply = lines.question(text, signal === undefined ? {} : { signal });
+    const typed = await Promise.race([reply.catch(() => undefined), closed]);
+    if (typed !== undefined) return typed;
+    state.ended = true;
+    stderr.write("\n");
+    // Raw mode has kept the terminal from sending the signal that commands wait for.
+    if (state.interrupted) process.emit("SIGINT", "SIGINT");
+    signal?.throwIfAborted();
+    if (state.interrupted)
+      throw new HarnessError(EXIT.interrupted, "interrupted", "run the same command again");
+    return undefined;
+  };
   try {
-    // Control characters would act on the line editor, even within the question.
-    const text = `${visible(question)} [y/N] `;
-    const reply = signal === undefined ? lines.question(text) : lines.question(text, { signal });
-    return /^y(?:es)?$/i.test((await reply).trim());
+    return await ask(read);
   } finally {
     lines.close();
   }
 }
 
+/** Asks a yes/no question on the terminal; without a person the answer is `unattended`, and Ctrl-D is a no. */
+export async function confirm(question: string, unattended: boolean, signal?: AbortSignal): Promise<boolean> {
+  if (!isTerminal() || unattended) return unattended;
+  // Control characters would act on the line editor, even within the question.
+  return withAnswers(signal, async (read) =>
+    /^y(?:es)?$/i.test(((await read(`${visible(question)} [y/N] `)) ?? "").trim()),
+  );
+}
+
 /**
- * The index of the row that the person picks by its number; Enter takes the first, n none of them. Without a person:
- * the first with `yes`, otherwise none. An invalid answer is asked again.
+ * The index of the row that the person picks by its number; Enter takes the first, n and Ctrl-D none of them. Without a
+ * person: the first with `yes`, otherwise none. An invalid answer is asked again.
  */
 export async function choose(
   question: string,
@@ -53,38 +81,30 @@ export async function choose(
   if (!isTerminal() || rows.length === 0) return null;
   stderr.write(`${visible(question)}\n`);
   for (const [at, row] of rows.entries()) stderr.write(`  ${at + 1}  ${visible(row)}\n`);
-  const lines = await lineReader();
-  const closed = new Promise<string>((resolve) => void lines.once("close", () => resolve("n")));
-  try {
+  return withAnswers(signal, async (read) => {
     for (;;) {
-      const reply = lines.question(`Which one? [1-${rows.length}, Enter for 1, n for none] `, { signal });
-      const typed = (await Promise.race([reply, closed])).trim().toLowerCase();
-      if (/^no?$/.test(typed)) return null;
-      const number = typed === "" ? 1 : /^\d{1,3}$/.test(typed) ? Number(typed) : 0;
+      const typed = (await read(`Which one? [1-${rows.length}, Enter for 1, n for none] `)) ?? "n";
+      const word = typed.trim().toLowerCase();
+      if (/^no?$/.test(word)) return null;
+      const number = word === "" ? 1 : /^\d{1,3}$/.test(word) ? Number(word) : 0;
       if (number >= 1 && number <= rows.length) return number - 1;
     }
-  } finally {
-    lines.close();
-  }
+  });
 }
 
 const PART_QUESTION =
   "Apply this part? [y,n,a,q] (yes; no; all: this one and the rest; quit: neither this one nor the rest) ";
 const PART_ANSWERS: Readonly<Record<string, PartAnswer>> = { y: "yes", n: "no", a: "all", q: "quit" };
 
-/** Asks again after an invalid answer. */
+/** Asks again after an invalid answer; Ctrl-D quits. */
 async function askForPart(): Promise<PartAnswer> {
-  const lines = await lineReader();
-  const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
-  try {
+  return withAnswers(undefined, async (read) => {
     for (;;) {
-      const typed = await Promise.race([lines.question(PART_QUESTION), closed]);
+      const typed = (await read(PART_QUESTION)) ?? "q";
       const answer = PART_ANSWERS[typed.trim().toLowerCase().slice(0, 1)];
       if (answer !== undefined) return answer;
     }
-  } finally {
-    lines.close();
-  }
+  });
 }
 
 /** The piped input, until it is disposed of: after that, an open pipe keeps nothing waiting. */

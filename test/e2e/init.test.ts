@@ -105,3 +105,29 @@ describe("init", () => {
     assert.match(ended.stderr, /ollama serve/);
   });
 });
+
+test(
+  "Ctrl-D at a question is a no, and Ctrl-C ends with 130; nothing is written",
+  { skip: noTerminal },
+  async () => {
+    await using server = await startFakeOllama({ models });
+    for (const [before, key, wanted, code] of [
+      ["", "\u0004", /nothing was written/, 0],
+      ["", "\u0003", /interrupted\s+next: harness init/, 130],
+      ["1\r", "\u0004", /nothing was written/, 0],
+      ["1\r", "\u0003", /interrupted\s+next: harness init/, 130],
+    ] as const) {
+      await using place = await scratch();
+      await place.write("work/a", "");
+      await using terminal = onTerminal(place, ["init", "--provider", "ollama"], { OLLAMA_HOST: server.url });
+      await terminal.until(/Which one\? \[[^\]]*\] $/);
+      terminal.type(before);
+      if (before !== "") await terminal.until(/Write this\? \[y\/N\] $/);
+      terminal.type(key);
+      await terminal.until(wanted);
+      assert.equal(await terminal.ended, code, terminal.screen());
+      assert.doesNotMatch(terminal.screen(), /internal error/);
+      assert.equal(existsSync(place.at(".config/harness/config.json")), false);
+    }
+  },
+);

@@ -275,12 +275,16 @@ test("a chat asks once at its start, and again after a change", { skip }, async 
 });
 
 test("Ctrl-C and the end of input do not mean yes", { skip }, async () => {
-  for (const key of ["\u0003", "\u0004"]) {
+  for (const [key, code] of [
+    ["\u0003", 130],
+    ["\u0004", 4],
+  ] as const) {
     await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
     await using terminal = onTerminal(place, ["trust"]);
     await terminal.until(/\[y\/N\] $/);
     terminal.type(key);
-    assert.notEqual(await terminal.ended, 0);
+    assert.equal(await terminal.ended, code, terminal.screen());
+    assert.doesNotMatch(terminal.screen(), /internal error/);
     assert.deepEqual(await standings(place), ["new"]);
   }
 });

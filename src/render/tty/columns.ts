@@ -68,11 +68,11 @@ export function alignedRows(
   most = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const widthAt = (column: number): number =>
-    Math.max(0, ...rows.map((row) => row[column]?.length ?? 0).filter((width) => width <= most));
+    Math.max(0, ...rows.map((row) => columnsOf(row[column] ?? "")).filter((width) => width <= most));
   const widths = (rows[0] ?? []).map((_, column) => widthAt(column));
   return rows.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - columnsOf(cell))))
       .join("  ")
       .trimEnd(),
   );

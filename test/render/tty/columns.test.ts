@@ -82,5 +82,13 @@ test("columns are as wide as their widest cell, without trailing blanks; a cell 
     ),
     ["a  b", "cccc  d"],
   );
+  assert.deepEqual(
+    alignedRows([
+      ["日本", "x"],
+      ["abcd", "y"],
+      ["e\u0301", "z"],
+    ]),
+    ["日本  x", "abcd  y", "e\u0301     z"],
+  );
   assert.deepEqual(alignedRows([]), []);
 });
