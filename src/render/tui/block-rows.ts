@@ -216,6 +216,15 @@ function editLines(edit: unknown): readonly string[] {
   ];
 }
 
+/** The call in one row if it fits; otherwise the whole command, or the whole target, below the tool's name. */
+function headRows({ tool, target, args }: EndedChatCall, name: string, width: number): readonly string[] {
+  const row = `${name}  ${fitted(target, Math.max(10, width - name.length - 12))}`;
+  const command = tool === "bash" ? args["command"] : undefined;
+  const whole = typeof command === "string" ? command : target;
+  if (fitted(whole, MAX_LINE) === row.slice(name.length + 2)) return [row];
+  return [name, ...plainRows(visible(whole), width - INDENT.length - 1).map((each) => INDENT + each)];
+}
+
 /** Most lines of a call shown on the screen; the session's report has all of them. */
 const MAX_WHOLE = 5000;
 
@@ -224,7 +233,7 @@ function wholeRows(call: EndedChatCall, stream: Output): readonly string[] {
   const diff = changedLines(call);
   const lines = [...diff, ...(diff.length > 0 ? [""] : []), ...outputLines(call.ended.text)];
   const more = lines.length - MAX_WHOLE;
-  const head = `${visibleLine(call.tool)}  ${fitted(call.target, Math.max(10, width - call.tool.length - 12))}`;
+  const name = visibleLine(call.tool);
   const paint = (line: string, at: number): readonly string[] =>
     plainRows(visible(line), width - BAR.length - 1).map(
       (row) =>
@@ -232,7 +241,7 @@ function wholeRows(call: EndedChatCall, stream: Output): readonly string[] {
     );
   return [
     "",
-    styleText("bold", head, { stream }),
+    ...headRows(call, name, width).map((row) => styleText("bold", row, { stream })),
     ...lines.slice(0, MAX_WHOLE).flatMap(paint),
     ...(lines.length === 0 ? [`${BAR}no output`] : []),
     ...(more > 0 ? [`${BAR}… ${more} more lines are not shown here: harness report`] : []),

@@ -296,3 +296,19 @@ test("a call can be shown completely on demand, with its changes", () => {
     "  │ a.js: made, 1 line",
   ]);
 });
+
+test("a command that was cut in its row is shown as a whole on demand, with every line", () => {
+  const text = `printf '${"x".repeat(60)}'\necho \u001B[2Jdone`;
+  const [call] = after(events(...command("c1", text), decided("c1"), ended("c1", { text: "done" }))).outputs;
+  assert.ok(call !== undefined);
+  const shown = rows({ ...NEW_CHAT, finished: [{ kind: "whole", call }] });
+  assert.deepEqual(shown.slice(0, 2), ["", "bash"]);
+  assert.equal(
+    shown
+      .slice(2, -1)
+      .map((row) => row.trim())
+      .join(""),
+    `printf'${"x".repeat(60)}'echo ␛[2Jdone`,
+  );
+  assert.equal(shown.at(-1), "  │ done");
+});
