@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import path from "node:path";
 import test, { after } from "node:test";
 import { RunCheckpoints } from "../../src/sessions/checkpoints/recorder.ts";
+import { writeJournal } from "../../src/sessions/checkpoints/undo-changes.ts";
 import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
@@ -128,6 +129,32 @@ test("undo goes back to a step or to the start, and reports what it did", async 
   assert.equal((await session.harness("undo")).stdout, "nothing to undo: all is as it was before\n");
   const { stdout: steps } = await session.harness("diff", "--steps");
   assert.match(steps, /^1 .* c1\n2 .* c2\n3 .* undo to 1\n4 .* undo to 0$/m);
+});
+
+test("an undo that was cut short is finished, also if the folder's last session changed nothing", async () => {
+  await using session = await worked();
+  const [stateDir, workspace] = [session.place.at("state/harness"), session.place.at("here")];
+  {
+    using sessions = openStore(stateDir);
+    const { steps } = sessions.open(session.id);
+    using store = new CheckpointStore({ stateDir, workspace });
+    const [now, start] = [await store.look(), store.trees.load(steps.all()[0]?.before ?? "")];
+    const ops = ["a.txt", "b.txt", "c.txt"].map((at) => ({
+      path: at,
+      from: now.get(at) ?? null,
+      to: start.get(at) ?? null,
+    }));
+    const before = store.save(session.id, now);
+    const step = steps.begin({ kind: "undo", call: null, turn: null, before, target: 0 });
+    const journal = { session: session.id, step, before, whole: true, aside: ".harness-undo-x", ops };
+    writeJournal(store.folder, journal);
+    sessions.create({ ...ABOUT, workspace });
+  }
+  const { code, stderr } = await session.harness("undo");
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /An interrupted undo was finished\./);
+  assert.equal(readFileSync(session.place.at("here/a.txt"), "utf8"), "one\ntwo\n");
+  assert.deepEqual(readdirSync(workspace).toSorted(), ["a.txt", "b.txt"]);
 });
 
 test("a conflict ends with 1, names the file, and nothing is changed", async () => {

@@ -289,6 +289,10 @@ async function unappliedNote({ places }: Host, { id }: Session): Promise<readonl
   ];
 }
 
+/** An undo of any session of the folder that was cut short: whoever undoes something there finishes it first. */
+const isUndoOpen = ({ places }: Host, session: Session): boolean =>
+  hasJournal(storeFolder({ stateDir: places.state, workspace: session.info().workspace }));
+
 export async function undoSession(
   host: Host,
   sessions: SessionStore,
@@ -298,7 +302,8 @@ export async function undoSession(
   const { id, steps } = session;
   requireStep(session, wanted.target);
   const all = steps.all();
-  if (all.length === 0 && !wanted.redo) return { ...NOTHING, notes: await unappliedNote(host, session) };
+  if (all.length === 0 && !wanted.redo && !isUndoOpen(host, session))
+    return { ...NOTHING, notes: await unappliedNote(host, session) };
   return aloneIn(host, session.info().workspace, async (store) => {
     await endDeadBoxes(host, session);
     const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
