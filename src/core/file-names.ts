@@ -74,8 +74,6 @@ export const PROTECTED: readonly ProtectedName[] = [
   anywhere(".nvimrc", VIM),
   anywhere(".nvim.lua", VIM),
   anywhere(".lvimrc", VIM),
-  atRoot(".vimrc", VIM),
-  atRoot(".gvimrc", VIM),
   anywhere(".dir-locals.el", "Emacs: settings, some with code, for files that are opened below this folder"),
   anywhere(
     ".dir-locals-2.el",

@@ -92,11 +92,10 @@ const OTHERS: readonly Attack[] = [
   },
   {
     name: "settings of editors",
-    run: "mkdir -p .idea .zed .fleet .devcontainer; echo x > .idea/workspace.xml; echo '{}' > a.code-workspace; echo '{}' > .devcontainer.json; mkdir -p pkg/.vscode; echo x > pkg/.vscode/tasks.json; echo x > .vscode/settings.json; echo x > sub/.vscode/launch.json; mkdir .helix; echo x > .helix/languages.toml; for f in .exrc .vimrc .nvim.lua pkg/.dir-locals.el; do echo x > $f; done",
+    run: "mkdir -p .idea .zed .fleet .devcontainer; echo x > .idea/workspace.xml; echo '{}' > a.code-workspace; echo '{}' > .devcontainer.json; mkdir -p pkg/.vscode; echo x > pkg/.vscode/tasks.json; echo x > .vscode/settings.json; echo x > sub/.vscode/launch.json; mkdir .helix; echo x > .helix/languages.toml; for f in .exrc .nvim.lua pkg/.dir-locals.el; do echo x > $f; done",
     denied: gone(
       ".helix",
       ".exrc",
-      ".vimrc",
       ".nvim.lua",
       "pkg/.dir-locals.el",
       ".idea",
