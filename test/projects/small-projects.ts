@@ -161,6 +161,58 @@ github.com/google/uuid v1.6.0/go.mod h1:TIyPZe4MgqvfeYDBFedMoGGpEw/LqOeaOT+nhxU+
     host: null,
   },
   {
+    name: "bun",
+    files: {
+      "package.json": manifest({ scripts: { test: "bun test" } }),
+      "a.test.ts":
+        'import { expect, test } from "bun:test";\nimport _ from "lodash";\ntest("chunks", () => expect(_.chunk([1, 2], 1).length).toBe(2));\n',
+    },
+    lock: "npx -y bun install --lockfile-only",
+    tests: ["npm", "test"],
+    host: null,
+  },
+  {
+    name: "deno",
+    files: {
+      "deno.json": '{"imports":{"lodash":"npm:lodash@4.17.21"}}',
+      "a_test.ts":
+        'import _ from "lodash";\nDeno.test("chunks", () => {\n  if (_.chunk([1, 2], 1).length !== 2) throw new Error();\n});\n',
+    },
+    lock: "npx -y deno install",
+    tests: ["deno", "test"],
+    host: null,
+  },
+  {
+    name: "pipenv",
+    files: {
+      Pipfile: '[packages]\nidna = "==3.7"\n[dev-packages]\npytest = "==8.3.4"\n',
+      "test_a.py": PYTHON_TEST,
+    },
+    lock: `export PIPENV_VENV_IN_PROJECT=1; ${venv("pipenv")} lock && rm -rf .venv`,
+    tests: PY_TESTS,
+    host: null,
+  },
+  {
+    name: "C extension",
+    files: {
+      "pyproject.toml":
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n',
+      "setup.py":
+        'from setuptools import Extension, setup\nsetup(name="two", version="1", packages=["two"], ext_modules=[Extension("two._two", ["two/_two.c"])], extras_require={"test": ["pytest==8.3.4"]})\n',
+      "pytest.ini": "[pytest]\n",
+      "two/__init__.py": "from two._two import two\n",
+      "two/_two.c": `#include <Python.h>
+static PyObject *two(PyObject *self, PyObject *args) { return PyLong_FromLong(2); }
+static PyMethodDef methods[] = {{"two", two, METH_NOARGS, ""}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_two", 0, -1, methods};
+PyMODINIT_FUNC PyInit__two(void) { return PyModule_Create(&module); }
+`,
+      "test_a.py": "import two\n\n\ndef test_two():\n    assert two.two() == 2\n",
+    },
+    tests: ["sh", "-c", `python -m pip install -q --no-deps -e . && ${PY_TESTS.join(" ")}`],
+    host: null,
+  },
+  {
     name: "requirements with hashes",
     files: { "a.in": "idna==3.7\npytest==8.3.4\n", "test_a.py": PYTHON_TEST },
     lock: `${venv("uv")} pip compile -q --generate-hashes a.in -o requirements.txt`,

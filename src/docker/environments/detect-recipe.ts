@@ -3,6 +3,7 @@ import { lstat, readdir } from "node:fs/promises";
 import path from "node:path";
 import { openRegular, readWhole } from "../../platform/safe-files.ts";
 import { ECOSYSTEMS, VERSION_FILES } from "./ecosystems.ts";
+import { firstOf } from "../../core/wording.ts";
 import { lastName } from "../../core/file-names.ts";
 import {
   allMembers,
@@ -18,6 +19,7 @@ import {
 import { type Folder, type Needs, TOP } from "./project-needs.ts";
 import {
   EMPTY_RECIPE,
+  MOST_FOLDERS,
   type FoundRecipe,
   PIP_MANAGERS,
   type Recipe,
@@ -175,7 +177,6 @@ async function readProjectFile(workspace: string, name: string): Promise<Project
 
 /** The most projects of a repository that are looked at, the top first; the rest is reported. */
 const MAX_PROJECTS = 16;
-const MAX_FOLDERS = 24;
 
 /** Pure. What the files of a workspace need, and which file said so. Only checked names get into commands. */
 export function detectRecipe(files: readonly ProjectFile[]): FoundRecipe {
@@ -270,6 +271,8 @@ class RecipeFinder {
   readonly #versions = new Map<Toolchain, { readonly version: string; readonly from: string }>();
   readonly #toolchains: Partial<Record<Toolchain, string | null>> = {};
   #recipe: Recipe = EMPTY_RECIPE;
+  /** Folders beyond the limit. */
+  readonly #unkept: TakenItem[] = [];
   #projects = 0;
 
   constructor(covered: Covers) {
@@ -280,8 +283,15 @@ class RecipeFinder {
     return {
       recipe: { ...this.#recipe, toolchains: this.#toolchains },
       taken: this.#taken,
-      notTaken: this.#notTaken,
+      notTaken: [...this.#notTaken, ...this.#unkeptFolders()],
     };
+  }
+
+  #unkeptFolders(): readonly TakenItem[] {
+    const [first] = this.#unkept;
+    if (first === undefined) return [];
+    const named = firstOf(this.#unkept, 3, ({ what }) => what);
+    return [{ what: `${named}: an environment has at most ${MOST_FOLDERS} folders`, from: first.from }];
   }
 
   versions(folder: string, content: Folder): void {
@@ -361,8 +371,10 @@ class RecipeFinder {
     for (const name of names.map((each) => pathIn(folder, each))) {
       const { folders } = this.#recipe;
       if (folders.includes(name)) continue;
-      if (folders.length >= MAX_FOLDERS)
-        return this.#refuse(`${name}: an environment has at most ${MAX_FOLDERS} folders`, from);
+      if (folders.length >= MOST_FOLDERS) {
+        this.#unkept.push({ what: name, from });
+        continue;
+      }
       this.#recipe = { ...this.#recipe, folders: [...folders, name] };
       this.#take(`folder: ${name}`, from);
     }

@@ -139,6 +139,9 @@ const service = z.strictObject({
   ports: z.array(z.number().int().min(1).max(65_535)).max(10).default([]),
 });
 
+/** Each is a volume, and a layer over it in every box: a box keeps up to 64. */
+export const MOST_FOLDERS = 60;
+
 const recipeForm = z.strictObject({
   /** Null: the sandbox image. */
   image: text(500).nullable().default(null),
@@ -153,7 +156,7 @@ const recipeForm = z.strictObject({
   /** Folders where tools install things: each is a volume of the environment. */
   folders: z
     .array(folder.refine((value) => value !== ".", "expected a folder of its own"))
-    .max(24)
+    .max(MOST_FOLDERS)
     .default([]),
   services: z.array(service).max(8).default([]),
 });

@@ -286,7 +286,9 @@ function managerSteps({ managers }: Recipe): readonly SystemStep[] {
       const version = managers[name];
       if (version === undefined) return [];
       const spec = version === null ? name : `${name}==${version}`;
-      const script = `python3 -m venv /opt/${name}\n/opt/${name}/bin/python -m pip install --quiet --no-cache-dir ${spec}\nln -sf /opt/${name}/bin/${name} /usr/local/bin/${name}`;
+      // Releases of pdm do not run with hishel 2, but do not exclude it.
+      const words = name === "pdm" ? `${spec} 'hishel<2'` : spec;
+      const script = `python3 -m venv /opt/${name}\n/opt/${name}/bin/python -m pip install --quiet --no-cache-dir ${words}\nln -sf /opt/${name}/bin/${name} /usr/local/bin/${name}`;
       return [{ title: spec, script }];
     }),
   ];

@@ -117,6 +117,22 @@ test("members of a workspace are found also in folders that are skipped elsewher
   assert.deepEqual(unread.toSorted(), ["A.csproj", "tests/conftest.py"], "only their existence counts");
 });
 
+test("members beyond the limit of folders are reported in one line", () => {
+  const members = Array.from({ length: 70 }, (_, at) => `packages/p${at}/package.json`);
+  const { recipe, notTaken } = detectRecipe(
+    filesOf({
+      "package.json": '{"workspaces":["packages/*"],"dependencies":{"a":"1"}}',
+      "yarn.lock": "",
+      ...Object.fromEntries(members.map((file) => [file, DEPENDENT] as const)),
+    }),
+  );
+  assert.equal(recipe.folders.length, 60);
+  const said = notTaken.map(({ what }) => what).join("\n");
+  assert.match(said, /^packages\S+, \S+, \S+ and 8 more: an environment has at most 60 folders$/);
+});
+
+const DEPENDENT = '{"dependencies":{"a":"1"}}';
+
 test("submodules that nobody has filled are found, inside the workspace only", async () => {
   await using place = await scratch({
     ".gitmodules":
