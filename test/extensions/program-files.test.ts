@@ -30,7 +30,7 @@ test("a project's hooks and tools are parsed like the user's, and errors are one
   for (const [read, why] of rows) assert.throws(read, why);
 });
 
-test("files in .harness that a command starts are part of what is trusted, and a missing one makes it unusable", async () => {
+test("files in .harness that a command starts are part of what is trusted, and a missing one stands for all of them", async () => {
   const hooks = JSON.stringify([
     { event: "Stop", command: ["node", ".harness/hooks/end.mjs", "src/index.js"] },
     { event: "PreToolUse", command: "cd x && ./.harness/guard.sh --quiet; python3 .harness/hooks/end.mjs" },
@@ -52,7 +52,12 @@ test("files in .harness that a command starts are part of what is trusted, and a
     ".harness/tools.json",
     '{"a": {"description": "d", "command": ["sh", ".harness/gone.sh"]}}',
   );
-  assert.equal((await broughtOf(top, "tools"))?.usable, false);
+  const tools = await broughtOf(top, "tools");
+  assert.deepEqual(tools?.usable === true && tools.files.map((file) => file.path).toSorted(), [
+    ".harness/guard.sh",
+    ".harness/hooks/end.mjs",
+    ".harness/tools.json",
+  ]);
 });
 
 test("stored values are available later, separately for each workspace and owner", async () => {
