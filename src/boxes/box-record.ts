@@ -9,6 +9,7 @@ import { isInside } from "../core/file-names.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { runHost } from "../platform/host-programs.ts";
 import { readMountinfo } from "./runner-report.ts";
+import { waitingTimeout } from "../platform/waits.ts";
 
 /**
  * What is known of a box without asking it: the labels on its container and volumes, the process that owns it, its folder
@@ -260,7 +261,7 @@ async function startByPs(pid: number): Promise<string | undefined> {
 /** The only line that a system program prints, or undefined; independent of language and time zone. */
 async function lineFromProgram(program: string, ...args: readonly string[]): Promise<string | undefined> {
   const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" };
-  const { code, tail } = await runHost([program, ...args], { env, signal: AbortSignal.timeout(5000) });
+  const { code, tail } = await runHost([program, ...args], { env, signal: waitingTimeout(5000) });
   return code === 0 ? tail[0]?.trim() : undefined;
 }
 

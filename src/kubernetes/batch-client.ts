@@ -18,6 +18,7 @@ import {
   type Pod,
 } from "./cluster.ts";
 import { field } from "./pod-readback.ts";
+import { waitingTimeout } from "../platform/waits.ts";
 
 /** Annotation that marks the rows of the Job as complete. */
 const READY = "dev.harness.ready";
@@ -327,7 +328,7 @@ export class ClusterRequests {
 
   async ask(request: ClusterRequest, signal: AbortSignal): Promise<ClusterAnswer> {
     const { method, body, expected = [] } = request;
-    const late = AbortSignal.timeout(ANSWER_MS);
+    const late = waitingTimeout(ANSWER_MS);
     try {
       const bounded = AbortSignal.any([signal, late]);
       return {

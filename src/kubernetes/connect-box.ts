@@ -20,7 +20,7 @@ import {
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isInside } from "../core/file-names.ts";
 import { visibleLine } from "../core/visible.ts";
-import { unlessAborted } from "../platform/waits.ts";
+import { unlessAborted, waitingTimeout } from "../platform/waits.ts";
 import { NotFromPool } from "./agent-sandbox.ts";
 import { ApiFailure, type Cluster, type ClusterTime, isLost, noAnswer } from "./cluster.ts";
 import { proveShut, removeOpening, type Sight, startProbe, stillShut, targetsOn } from "./network-proof.ts";
@@ -263,7 +263,7 @@ const withAbort = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
  * The socket, once open, within the time limit; failures look like those of a request. An abandoned socket is closed.
  */
 async function openedSocket(connect: Connect, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
-  const late = AbortSignal.timeout(time.answerMs);
+  const late = waitingTimeout(time.answerMs);
   const left = new AbortController();
   const connecting = connect(left.signal);
   try {
@@ -285,7 +285,7 @@ async function openedSocket(connect: Connect, time: ClusterTime, signal: AbortSi
 
 /** What the cluster says about a pod whose streams ended; the cluster may know only a moment later. */
 async function whyEnded(cluster: Cluster, name: string, trouble: string): Promise<string> {
-  const patience = AbortSignal.timeout(Math.min(WHY_MS, cluster.time.answerMs));
+  const patience = waitingTimeout(Math.min(WHY_MS, cluster.time.answerMs));
   let there = false;
   try {
     for (;;) {

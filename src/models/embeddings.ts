@@ -11,6 +11,7 @@ import { ollamaLine } from "./providers/ollama-server.ts";
 import { failureOf, notA, notModelServer, refusalIn, type RequestContext } from "./providers/api-refusals.ts";
 import { postJson, wholeText } from "./providers/api-request.ts";
 import type { OpenAiOptions } from "./providers/openai-api.ts";
+import { waitingTimeout } from "../platform/waits.ts";
 
 interface EmbedLimits {
   /** Texts in one request. */
@@ -101,7 +102,7 @@ export class BatchEmbedder implements Embedder {
 
   async #askOnce(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
     const { timeoutMs } = this.#limits;
-    const late = AbortSignal.timeout(timeoutMs);
+    const late = waitingTimeout(timeoutMs);
     try {
       if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
       return await this.#ask(batch, AbortSignal.any([signal, late]));

@@ -159,7 +159,7 @@ test("chat commands show settings and facts, and start over", { skip }, async ()
     ["hello again"],
   );
   assert.match(await chat.ask("/doctor"), /engine[\s\S]*A run would (?:not )?work/);
-  assert.match(await chat.ask("/mode ?"), /^.*\n?\/mode MODE {3}show what the box may touch/);
+  assert.match(await chat.ask("/mode ?"), /^.*\n?\/mode \[MODE\] {3}show what the box may touch/);
 });
 
 test("/undo files takes back file changes after a yes, separately from messages", { skip }, async () => {

@@ -14,6 +14,7 @@ import {
   parseAuthority,
   shown,
 } from "./judge-host.ts";
+import { afterWaiting, waitingTimeout } from "../../platform/waits.ts";
 
 /** Connections to granted hosts: direct, or through the proxy of the host's network. */
 
@@ -105,7 +106,7 @@ async function dialFirst(
   for (const address of addresses.slice(0, MOST_TRIED)) {
     const socket = dial(address, authority.port);
     try {
-      if (socket.connecting) await once(socket, "connect", { signal: AbortSignal.timeout(connectMs) });
+      if (socket.connecting) await once(socket, "connect", { signal: waitingTimeout(connectMs) });
       return socket;
     } catch (thrown) {
       socket.on("error", () => undefined).destroy();
@@ -128,14 +129,14 @@ export function verifiedTls(socket: Socket, host: string, { roots, connectMs }: 
     rejectUnauthorized: true,
     ...(roots === undefined ? {} : { ca: roots }),
   });
-  const timer = setTimeout(() => tls.destroy(new Error(`${host} does not answer by TLS`)), connectMs);
+  const answered = afterWaiting(connectMs, () => tls.destroy(new Error(`${host} does not answer by TLS`)));
   tls.once("close", () => {
-    clearTimeout(timer);
+    answered();
     reject(new Error(`${host} closed the connection before TLS was established`));
   });
   tls.once("error", (thrown) => reject(new Error(`${host} cannot be verified: ${reasonOf(thrown)}`)));
   tls.once("secureConnect", () => {
-    clearTimeout(timer);
+    answered();
     resolve(tls);
   });
   return promise;
@@ -268,7 +269,7 @@ async function dialProxy(proxy: ProxyServer, { connectMs, roots }: Dialing): Pro
     : dialDirectly(host, port);
   try {
     await once(socket, proxy.secure ? "secureConnect" : "connect", {
-      signal: AbortSignal.timeout(connectMs),
+      signal: waitingTimeout(connectMs),
     });
     return socket;
   } catch (thrown) {
@@ -307,7 +308,7 @@ async function tunnelThrough(
 
 /** Reads the head of the answer; bytes after it stay to be read. */
 async function answeredStatus(socket: Socket, withinMs: number): Promise<number> {
-  const signal = AbortSignal.timeout(withinMs);
+  const signal = waitingTimeout(withinMs);
   let bytes = Buffer.alloc(0);
   for (;;) {
     const chunk = socket.read() as Buffer | null;

@@ -19,6 +19,7 @@ import {
   UNTRUSTED,
 } from "./web-text.ts";
 import type { ReadablePage } from "./readable-text.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 const LEAST = 500;
 const USUAL = 8000;
@@ -209,7 +210,7 @@ export async function fetchPage(
   signal: AbortSignal,
   bounds: FetchBounds = FETCH_BOUNDS,
 ): Promise<Fetched> {
-  const late = AbortSignal.timeout(bounds.withinMs);
+  const late = waitingTimeout(bounds.withinMs);
   const ending = AbortSignal.any([signal, late]);
   try {
     return await fetchFollowing(requests, address, ending, bounds);

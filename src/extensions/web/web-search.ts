@@ -5,6 +5,7 @@ import { reasonOf } from "../../core/errors.ts";
 import type { OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { cleanedLine, type JudgeText, quotedText, UNTRUSTED } from "./web-text.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 const LONGEST_QUERY = 500;
 const USUAL = 5;
@@ -62,7 +63,7 @@ async function searchWeb(parts: SearchParts, input: Input, signal: AbortSignal):
       reason: secret,
     };
   const question = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
-  const late = AbortSignal.timeout(WITHIN_MS);
+  const late = waitingTimeout(WITHIN_MS);
   try {
     const hits = await hitsOf(parts, question, AbortSignal.any([signal, late]));
     return {

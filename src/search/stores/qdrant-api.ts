@@ -12,6 +12,7 @@ import {
   type QdrantRequest,
   type Trouble,
 } from "./qdrant-failure.ts";
+import { waitingTimeout } from "../../platform/waits.ts";
 
 /** How long one request may take. */
 export interface QdrantPatience {
@@ -127,7 +128,7 @@ export class QdrantApi {
     signal: AbortSignal,
   ): Promise<unknown> {
     const { timeoutMs } = context;
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const bounded = AbortSignal.any([signal, waitingTimeout(timeoutMs)]);
     try {
       return (await call({ signal: bounded, redirect: "error" })).data;
     } catch (thrown) {
