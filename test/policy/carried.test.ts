@@ -95,6 +95,18 @@ test("what a loop does to the names that it reads is what it would do to them be
     assert.equal(decided(cmd), "allow", cmd);
 });
 
+test("a folder at the root of a container or of another machine may be work, here it is not", () => {
+  for (const cmd of [
+    "docker exec app rm -rf /app",
+    `docker run --rm -v "$PWD":/data alpine chown -R 1000:1000 /data`,
+    "kubectl exec pod -- sh -c 'rm -rf /cache/*'",
+    "ssh dev@host.example 'rm -rf /site'",
+  ])
+    assert.equal(decided(cmd), "allow", cmd);
+  for (const cmd of ["strace rm -rf /app", "docker exec app rm -rf /etc", "docker exec app rm -rf /*"])
+    assert.equal(decided(cmd), "deny", cmd);
+});
+
 test("what only mentions a danger is no danger", () => {
   for (const cmd of [
     `python3 -c 'print("rm -rf /")'`,

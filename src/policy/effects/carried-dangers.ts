@@ -2,7 +2,7 @@
  * Dangers that a program carries along without being followed: `strace rm -rf ~`, `docker exec c sh -c '…'`,
  * `python3 -c 'os.system("…")'`. Such a command asks anyway; here only what is denied on its own is looked for.
  */
-import { isBroad } from "../paths/broad-places.ts";
+import { isBroad, isBroadElsewhere } from "../paths/broad-places.ts";
 import { placeOfResolved } from "../paths/path-place.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import type { Arg } from "../programs/program-model.ts";
@@ -140,7 +140,8 @@ export function isCarriedDanger(effect: Effect, { workspace, home }: Around, els
   switch (effect.kind) {
     case "delete":
     case "permissions":
-      return effect.path !== null && isBroad(effect.path, { workspace, home });
+      if (effect.path === null) return false;
+      return elsewhere ? isBroadElsewhere(effect.path, home) : isBroad(effect.path, { workspace, home });
     case "write":
       return effect.path !== null && isTrap(effect.path, { workspace, home }, elsewhere);
     case "code":

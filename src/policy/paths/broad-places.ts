@@ -26,6 +26,12 @@ export function isBroad(
   );
 }
 
+/** On another machine or in a container: the root, a home or a system folder. What else lies at its root may be work. */
+export function isBroadElsewhere(path: string, home: string): boolean {
+  const folder = folderOfPattern(path);
+  return folder === "/" || folder === home || SYSTEM_TOP.test(folder);
+}
+
 /** Any folder directly below the root, except temporary ones. */
 const isTop = (folder: string): boolean => /^\/[^/]+$/.test(folder) && folder !== "/tmp";
 
