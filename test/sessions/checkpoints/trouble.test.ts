@@ -79,21 +79,27 @@ test("one look reads only so much of the holes that files have", async () => {
   assert.equal(keeps("c"), true);
 });
 
-test("a file with many names is read once in a look, and again when it has changed", async () => {
-  await using kept = await keptRun({ "one.bin": "x".repeat(2 ** 20) });
-  const [one, two] = [kept.place.at("work/one.bin"), kept.place.at("work/two.bin")];
-  linkSync(one, two);
-  using packs = new Packs(kept.place.at("packs"));
+/** Counts the pieces that are stored from now on. */
+function storedIn(packs: Packs): () => number {
   let stored = 0;
   const put = packs.put.bind(packs);
   packs.put = (content) => {
     stored += 1;
     return put(content);
   };
+  return () => stored;
+}
+
+test("a file with many names is read once in a look, and again when it has changed", async () => {
+  await using kept = await keptRun({ "one.bin": "x".repeat(2 ** 20) });
+  const [one, two] = [kept.place.at("work/one.bin"), kept.place.at("work/two.bin")];
+  linkSync(one, two);
+  using packs = new Packs(kept.place.at("packs"));
+  const stored = storedIn(packs);
   const reader = new ContentReader(packs);
   const pieces = [one, two].map((file) => reader.read(file)?.pieces);
   assert.deepEqual(pieces[0], pieces[1]);
-  assert.equal(stored, 1);
+  assert.equal(stored(), 1);
   writeFileSync(one, "y".repeat(2 ** 20));
   assert.notDeepEqual(reader.read(two)?.pieces, pieces[0]);
 });
@@ -104,12 +110,7 @@ test("a small file with many names is read once in a look, and its holes count o
   for (const name of ["small.bin", "sparse"])
     linkSync(kept.place.at("work", name), kept.place.at("work", `${name}.other`));
   using packs = new Packs(kept.place.at("packs"));
-  let stored = 0;
-  const put = packs.put.bind(packs);
-  packs.put = (content) => {
-    stored += 1;
-    return put(content);
-  };
+  const stored = storedIn(packs);
   const reader = new ContentReader(packs, 2 ** 20);
   const read = (name: string): readonly string[] | undefined => {
     const file = kept.place.at("work", name);
@@ -120,7 +121,7 @@ test("a small file with many names is read once in a look, and its holes count o
     assert.ok(pieces !== undefined);
     assert.deepEqual(read(`${name}.other`), pieces);
   }
-  assert.equal(stored, 2);
+  assert.equal(stored(), 2);
 });
 
 test("a hole is hashed once, and comes back as a hole", async () => {
@@ -128,15 +129,10 @@ test("a hole is hashed once, and comes back as a hole", async () => {
   const file = kept.place.at("work/sparse.bin");
   truncateSync(file, 40 * 2 ** 20 + 5);
   using packs = new Packs(kept.place.at("packs"));
-  let stored = 0;
-  const put = packs.put.bind(packs);
-  packs.put = (content) => {
-    stored += 1;
-    return put(content);
-  };
+  const stored = storedIn(packs);
   const reader = new ContentReader(packs);
   assert.equal(reader.read(file)?.pieces.length, 11);
-  assert.equal(stored, 2);
+  assert.equal(stored(), 2);
   packs.discard();
   assert.equal(packs.has(reader.read(file)?.pieces[0] ?? ""), true);
   await kept.run(() => rmSync(file));
