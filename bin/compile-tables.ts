@@ -336,7 +336,7 @@ const PROGRAM_WORDS = table(
     }),
     ssh: z.strictObject({ runs: words, connection: words }),
     systemctl: z.strictObject({ reports: words, power: words }),
-    checks: z.strictObject({ scripts: words, targets: words, programs: words }),
+    checks: z.strictObject({ scripts: words, targets: words, programs: words, python: words }),
     packages: z.strictObject({ npm: words, pip: words, cargo: words, go: words, files: words }),
     maven: z.strictObject({ flags: words, values: words, properties: words }),
     python: z.strictObject({ "reaching modules": words }),
@@ -350,7 +350,7 @@ const PROGRAM_WORDS = table(
     readonly harmlessValues: Readonly<Record<string, ${list}>>;
   };
   readonly ssh: { readonly runs: ${list}; readonly connection: ${list} }; readonly systemctl: { readonly reports: ${list}; readonly power: ${list} };
-  readonly checks: Readonly<Record<"scripts" | "targets" | "programs", ${list}>>;
+  readonly checks: Readonly<Record<"scripts" | "targets" | "programs" | "python", ${list}>>;
   readonly packages: Readonly<Record<"npm" | "pip" | "cargo" | "go" | "files", ${list}>>;
   readonly maven: { readonly flags: ${list}; readonly values: ${list}; readonly properties: ${list} }; readonly python: { readonly reachingModules: ${list} };
   readonly carriers: Readonly<Record<"here" | "elsewhere" | "runners" | "elsewhere as words" | "text options" | "prose", ${list}>>;

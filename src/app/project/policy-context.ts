@@ -58,7 +58,7 @@ export async function workspacePolicy(
   return { ...policy, installed, ...(ignore === undefined ? {} : { ignore }) };
 }
 
-/** The programs of npm's packages that the environment has: its volumes hide the workspace's own folders. */
+/** The programs of packages that the environment has: its volumes hide the workspace's own folders. */
 async function environmentPrograms(
   { places }: Host,
   workspace: string,
@@ -156,9 +156,10 @@ function installedBelow(
   programs: ReadonlySet<string>,
 ): NonNullable<CommandContext["installed"]> {
   return (name, folder) => {
-    if (!/^[\w@][\w.-]*$/.test(name)) return false;
+    const [, venv, plain] = /^(\.venv\/bin\/)?([\w@][\w.-]*)$/.exec(name) ?? [];
+    if (plain === undefined) return false;
     for (let at = path.resolve(folder); isInside(workspace, at); at = path.dirname(at)) {
-      const program = path.join(at, "node_modules/.bin", name);
+      const program = path.join(at, venv ?? "node_modules/.bin", plain);
       if (programs.has(program) || lstatSync(program, { throwIfNoEntry: false }) !== undefined) return true;
       if (at === path.dirname(at)) return false;
     }

@@ -32,6 +32,7 @@ const PACKAGE_PATHS = [
   "*/modules-2/files-2.1/*.jar",
   "*/specifications/*.gemspec",
   "*/node_modules/.bin/*",
+  "*/.venv/bin/*",
   "*/bun/*@*@@@*",
 ] as const;
 
@@ -64,7 +65,7 @@ const OUTPUT_BYTES = 32 * 2 ** 20;
 
 export interface ListedPackages {
   readonly packages: readonly Package[];
-  /** Absolute paths of npm's programs, `…/node_modules/.bin/NAME`. */
+  /** Absolute paths of programs, `…/node_modules/.bin/NAME` and `…/.venv/bin/NAME`. */
   readonly programs: readonly string[];
   /** Everything was searched. */
   readonly whole: boolean;
@@ -106,7 +107,7 @@ export function packagesIn(output: string): readonly Package[] {
 }
 
 const programPaths = (output: string): readonly string[] =>
-  [...output.matchAll(/^P(\/.*\/node_modules\/\.bin\/[\w@][\w.-]*)$/gm)]
+  [...output.matchAll(/^P(\/.*\/(?:node_modules\/\.bin|\.venv\/bin)\/[\w@][\w.-]*)$/gm)]
     .map(([, program = ""]) => program)
     .toSorted();
 

@@ -2,6 +2,7 @@
 import type { Preset } from "../../core/network.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
+  codeElsewhere,
   fixedEffect,
   handsOn,
   programEffects,
@@ -245,9 +246,40 @@ const packageFileNames = (use: Use): readonly FoundEffect[] =>
     .filter(({ kind, value }) => kind === "dynamic" || PACKAGE_FILE.test(value))
     .map((arg) => reading(arg, use));
 
+const PYTHON_PROGRAMS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.python);
+/** Options in front of the command that choose among what is installed, or forbid an installation. */
+const UV_PLAIN =
+  /^(?:--(?:no-sync|frozen|locked|offline|quiet|verbose|all-extras|all-groups|all-packages|dev|no-dev|no-progress|active|exact|inexact)|-[qv]+)$/;
+const UV_VALUE = /^--(?:extra|no-extra|group|no-group|only-group|package)$/;
+
+/** `uv run` brings the environment up to date first; a program that is already there needs nothing for that. */
+function runsWithUv(use: Use): readonly FoundEffect[] {
+  let at = 0;
+  for (; at < use.args.length; at += 1) {
+    const { kind, value } = use.args[at] as Arg;
+    if (kind !== "literal") break;
+    if (UV_VALUE.test(value)) at += 1;
+    else if (!UV_PLAIN.test(value)) break;
+  }
+  const words = use.args.slice(at);
+  const [name] = words;
+  const project = fixedEffect("project", use.folder, use.program);
+  if (name?.kind !== "literal" || !use.installed(`.venv/bin/${name.value}`))
+    return [
+      fixedEffect("install", use.folder, use.program),
+      project,
+      ...codeElsewhere(use),
+      ...writesTo(use),
+    ];
+  return PYTHON_PROGRAMS.has(name.value)
+    ? use.command(words)
+    : [project, ...codeElsewhere(use), ...writesTo(use)];
+}
+
 /** The readers of this file, by the names that rows use. */
 export const BUILD_READERS: Readonly<Record<string, UseReader>> = {
   gcc: compilerEffects,
+  "uv run": runsWithUv,
   "make targets": makeTargets,
   cmake: (use) => {
     const [first] = use.args;

@@ -172,8 +172,8 @@ export interface Use {
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
   ): readonly FoundEffect[];
   /**
-   * Whether this program lies in `node_modules` of the command's folder or of one above it; false where nobody has
-   * looked.
+   * Whether this program lies in `node_modules` of the command's folder or of one above it, or in their `.venv` if it is
+   * named as `.venv/bin/NAME`; false where nobody has looked.
    */
   installed(name: string): boolean;
   /** With this value the variable only lets code run that lies in the workspace, the box or its system. */

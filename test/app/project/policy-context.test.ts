@@ -57,3 +57,32 @@ test("npx of a program that the environment has is judged as that program", asyn
   assert.equal(await verdict("npx jest", null), "ask");
   assert.equal(await verdict("npx mocha test", "none"), "ask");
 });
+
+test("uv run of a program in the virtual environment of the workspace or the environment installs nothing", async () => {
+  await using place = await scratch();
+  const [host, workspace] = [hostFrom({ HOME: place.at("home") }), place.at("w")];
+  await place.write("w/tools/.venv/bin/ruff", "");
+  const record = await noteBuilt({ place, host, workspace }, "", null);
+  const programs = ["pytest", "python", "serve"].map((name) => `${workspace}/.venv/bin/${name}`);
+  const installed = { total: 0, new: 0, packages: [], programs };
+  await finishRecord(filesOf(host.places.state, workspace, ""), { ...record, installed });
+  const judge = await lazyJudge(host, { mode: "workspace-write", allow_domains: [] }, workspace)();
+  const rows: readonly (readonly [string, string, boolean])[] = [
+    ["uv run pytest -q", "allow", true],
+    ["uv run --frozen --group dev pytest -q", "allow", true],
+    ["cd tools && uv run ruff check .", "allow", true],
+    ["uv run serve --port 1", "ask", true],
+    ["uv run python tool.py", "ask", true],
+    ["uv run pytest --junitxml=/etc/x", "ask", false],
+    // Not there, or something is installed first.
+    ["uv run mypy .", "ask", false],
+    ["uv run --with rich pytest", "ask", false],
+    ["uv run ruff check .", "ask", false],
+    ["npx pytest", "ask", false],
+    ["uv run git push --force", "deny", false],
+  ];
+  for (const [command, decision, contained] of rows) {
+    const judged = judge.judge({ commands: [command], reads: [], writes: [], hosts: [] });
+    assert.deepEqual([judged.decision, judged.contained], [decision, contained], command);
+  }
+});
