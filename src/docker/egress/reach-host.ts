@@ -129,14 +129,14 @@ export function verifiedTls(socket: Socket, host: string, { roots, connectMs }: 
     rejectUnauthorized: true,
     ...(roots === undefined ? {} : { ca: roots }),
   });
-  const answered = afterWaiting(connectMs, () => tls.destroy(new Error(`${host} does not answer by TLS`)));
+  const stopWaiting = afterWaiting(connectMs, () => tls.destroy(new Error(`${host} does not answer by TLS`)));
   tls.once("close", () => {
-    answered();
+    stopWaiting();
     reject(new Error(`${host} closed the connection before TLS was established`));
   });
   tls.once("error", (thrown) => reject(new Error(`${host} cannot be verified: ${reasonOf(thrown)}`)));
   tls.once("secureConnect", () => {
-    answered();
+    stopWaiting();
     resolve(tls);
   });
   return promise;
