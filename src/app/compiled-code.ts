@@ -101,13 +101,13 @@ function writeKept(file: string, times: number, codes: ReadonlyMap<string, Buffe
 }
 
 /** Bundles whose code stays: whoever builds them makes many a day. */
-const MOST_BUNDLES = 4;
+const MAX_BUNDLES = 4;
 
 /** What was kept for bundles goes that were used before these. */
 function removeOld(folder: string): void {
   const found = readdirSync(folder).map((name) => path.join(folder, name));
   const newestFirst = found.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
-  for (const each of newestFirst.slice(MOST_BUNDLES)) rmSync(each, { recursive: true, force: true });
+  for (const each of newestFirst.slice(MAX_BUNDLES)) rmSync(each, { recursive: true, force: true });
 }
 
 const NAME = /^[a-z]+$/;

@@ -32,8 +32,8 @@ export async function compiledSchema(
   // An asynchronous check would return a promise, and any value would pass.
   if (schema["$async"] === true) throw new Error("uses $async, which is not JSON Schema");
   const unfolded = new Unfolded(schema).most();
-  if (unfolded > MOST_UNFOLDED)
-    throw new Error(`refers to its own parts so often that one value would meet ${MOST_UNFOLDED} or more`);
+  if (unfolded > MAX_UNFOLDED)
+    throw new Error(`refers to its own parts so often that one value would meet ${MAX_UNFOLDED} or more`);
   const Checks = await draft();
   try {
     const validate = new Checks({ allErrors, strict: false, validateFormats: false }).compile(schema);
@@ -50,7 +50,7 @@ export async function compiledSchema(
   }
 }
 
-const MOST_UNFOLDED = 10_000;
+const MAX_UNFOLDED = 10_000;
 
 /** Keywords whose schemas apply to the same value as the schema that they are in. */
 const IN_PLACE = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];

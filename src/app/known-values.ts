@@ -5,14 +5,14 @@ import { type CompletionCandidate, word } from "../core/wording.ts";
 import { knownNotes, type KnownSession, knownSessions } from "../sessions/sessions-db.ts";
 import type { Host } from "./host.ts";
 
-const MOST_SESSIONS = 100;
+const MAX_SESSIONS = 100;
 
 /** Values for completion from the state on this disk: no network, no engine, nothing of a project, nothing written. */
 export const sessionWords = (host: Host, folder: string): readonly CompletionCandidate[] =>
   recent(host, folder).map(({ id, title }) => word(id, title));
 
 export const noteWords = ({ places }: Host, folder: string): readonly CompletionCandidate[] =>
-  knownNotes(places.state, realOf(folder), MOST_SESSIONS).map(({ number, title }) =>
+  knownNotes(places.state, realOf(folder), MAX_SESSIONS).map(({ number, title }) =>
     word(String(number), title),
   );
 
@@ -35,7 +35,7 @@ export async function serverWords(host: Host): Promise<readonly CompletionCandid
 }
 
 const recent = ({ places }: Host, folder: string): readonly KnownSession[] =>
-  knownSessions(places.state, realOf(folder), MOST_SESSIONS);
+  knownSessions(places.state, realOf(folder), MAX_SESSIONS);
 
 function realOf(folder: string): string {
   try {

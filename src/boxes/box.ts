@@ -314,7 +314,7 @@ const notSearched = (workspace: string, unseen: readonly string[]): HarnessError
     "do not run git or an editor there until you have checked or removed these paths",
   );
 
-const MOST_BLOCKED = 50;
+const MAX_BLOCKED = 50;
 
 /** The connections refused since `since`, each host once; some may belong to other commands that ran meanwhile. */
 export function blockedSince(
@@ -326,7 +326,7 @@ export function blockedSince(
     if (verdict !== "denied" || at < since) continue;
     const key = JSON.stringify([host, port, method, rule]);
     const times = (found.get(key)?.times ?? 0) + 1;
-    if (times > 1 || found.size < MOST_BLOCKED) found.set(key, { host, port, method, rule, reason, times });
+    if (times > 1 || found.size < MAX_BLOCKED) found.set(key, { host, port, method, rule, reason, times });
   }
   return [...found.values()];
 }

@@ -329,7 +329,7 @@ function wayTo({ processes }: Observed, pid: number): readonly (readonly string[
 /** Recognizes the contents of canaries in other data: as plain text, in base64, in hexadecimal digits. */
 
 /** This many matching characters in a row never occur by chance. */
-const SHORTEST_TEXT = 16;
+const MIN_TEXT_LENGTH = 16;
 
 interface Sign {
   readonly canary: Canary;
@@ -340,8 +340,8 @@ interface Sign {
 const marksOf = ({ content = "" }: Canary): readonly string[] =>
   (content.match(/[A-Za-z0-9+/_-]{20,}/g) ?? [])
     .flatMap((run) => (run.startsWith("eyJ") ? [] : run.split(/A{3,}/)))
-    .filter((word) => word.length >= SHORTEST_MARK && /\d/.test(word) && /[A-Za-z]/.test(word));
-const SHORTEST_MARK = 20;
+    .filter((word) => word.length >= MIN_MARK_LENGTH && /\d/.test(word) && /[A-Za-z]/.test(word));
+const MIN_MARK_LENGTH = 20;
 
 /** A text's base64 form depends on its offset modulo three; its ends also depend on the bytes around it. */
 function inBase64(text: string): readonly Buffer[] {
@@ -363,7 +363,7 @@ function signsOf(canaries: readonly Canary[]): readonly Sign[] {
         ...inBase64(mark),
         Buffer.from(Buffer.from(mark).toString("hex")),
       ])
-      .filter(({ length }) => length >= SHORTEST_TEXT);
+      .filter(({ length }) => length >= MIN_TEXT_LENGTH);
     return [{ canary, texts }];
   });
 }
@@ -373,7 +373,7 @@ export function canariesIn(contents: readonly Uint8Array[], canaries: readonly C
   const found = contents.map((content) =>
     Buffer.from(content.buffer, content.byteOffset, content.byteLength),
   );
-  if (found.every(({ length }) => length < SHORTEST_TEXT)) return [];
+  if (found.every(({ length }) => length < MIN_TEXT_LENGTH)) return [];
   return signsOf(canaries)
     .filter(({ texts }) => texts.some((text) => found.some((content) => content.includes(text))))
     .map(({ canary }) => canary);

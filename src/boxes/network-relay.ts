@@ -69,7 +69,7 @@ export async function relayNetwork(relaying: RelayParts): Promise<RelayedNetwork
 
 const RELAY = "/usr/local/lib/harness/relay";
 /** The pause between two starts of a short-lived relay. A command may end the relay, like anything else in its box. */
-const [LEAST_MS, MOST_MS, LIVED_MS] = [20, 2000, 10_000];
+const [MIN_PAUSE_MS, MAX_PAUSE_MS, LIVED_MS] = [20, 2000, 10_000];
 /** The relay is restarted as fast as possible; a longer outage is reported. */
 const OUTAGE_MS = 1000;
 const READY_MS = 15_000;
@@ -184,7 +184,8 @@ class Relay {
       this.#outageSince ??= performance.now();
       await sleep(pause, undefined, { ref: false });
       if (this.#isLeft) return;
-      pause = performance.now() - began > LIVED_MS ? 0 : Math.min(Math.max(pause * 2, LEAST_MS), MOST_MS);
+      pause =
+        performance.now() - began > LIVED_MS ? 0 : Math.min(Math.max(pause * 2, MIN_PAUSE_MS), MAX_PAUSE_MS);
       const next = this.#run();
       next.streams.ready.then(
         () => (this.#outageSince = undefined),

@@ -13,7 +13,7 @@ const HEAD = 9;
 export const PIECE = 32 * 1024;
 /** The most bytes of one stream in transit, in either direction. */
 export const WINDOW = 256 * 1024;
-export const MOST_STREAMS = 256;
+export const MAX_STREAMS = 256;
 /** Bytes that were passed on are acknowledged in steps of this size. */
 const STEP = WINDOW / 4;
 
@@ -137,7 +137,7 @@ export class RelayStreams {
 
   #openStream(id: number, payload: Buffer): void {
     if (id <= this.#last || payload.length > 0) throw new RelayRubbish(`the stream ${id} opened again`);
-    if (this.#streams.size >= MOST_STREAMS) throw new RelayRubbish(`more than ${MOST_STREAMS} streams`);
+    if (this.#streams.size >= MAX_STREAMS) throw new RelayRubbish(`more than ${MAX_STREAMS} streams`);
     this.#last = id;
     const stream: Stream = {
       id,

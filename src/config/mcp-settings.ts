@@ -8,8 +8,8 @@ const SERVER_NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9-]){0,31}$/;
 const SERVER_NAME_FORM = "a name such as github: letters, digits, - and single _, at most 32";
 const VARIABLE = /^[A-Za-z_]\w{0,99}$/;
 const HEADER = /^[A-Za-z0-9-]{1,100}$/;
-const MOST_SERVERS = 32;
-const MOST_ITEMS = 200;
+const MAX_SERVERS = 32;
+const MAX_ITEMS = 200;
 
 /** Headers that determine the recipient and the form of a request: harness sets them itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
@@ -42,7 +42,7 @@ const limit = (most: number) =>
     return z.NEVER;
   });
 
-const globs = z.array(word.max(200), "expected a list of tool names").max(MOST_ITEMS);
+const globs = z.array(word.max(200), "expected a list of tool names").max(MAX_ITEMS);
 const variables = z.record(
   z.string().regex(VARIABLE, "expected a variable's name such as API_TOKEN"),
   text,
@@ -64,7 +64,7 @@ const entryForm = z.strictObject({
   command: z
     .union([word, z.array(word).min(1, "expected a program and its arguments")], "expected a command")
     .optional(),
-  args: z.array(text, "expected a list of arguments").max(MOST_ITEMS).optional(),
+  args: z.array(text, "expected a list of arguments").max(MAX_ITEMS).optional(),
   env: variables.optional(),
   cwd: word.optional(),
   sandbox: z.boolean("expected true or false").optional(),
@@ -164,7 +164,7 @@ export const mcpServers = z
     error: ({ code }) =>
       code === "invalid_key" ? `expected ${SERVER_NAME_FORM}` : "expected servers by their names",
   })
-  .refine((all) => Object.keys(all).length <= MOST_SERVERS, `expected at most ${MOST_SERVERS} servers`);
+  .refine((all) => Object.keys(all).length <= MAX_SERVERS, `expected at most ${MAX_SERVERS} servers`);
 
 export type McpServers = Readonly<Record<string, McpServerSettings>>;
 
@@ -197,7 +197,7 @@ export function projectServers(value: unknown): ProjectServers {
       ? { servers: Object.entries(read.data) }
       : { fault: `${name}: ${read.error.issues.map(issueText).join("; ")}` };
   });
-  const found = rows.flatMap(({ servers = [] }) => servers).slice(0, MOST_SERVERS);
+  const found = rows.flatMap(({ servers = [] }) => servers).slice(0, MAX_SERVERS);
   return { servers: Object.fromEntries(found), faults: rows.flatMap(({ fault = [] }) => fault) };
 }
 

@@ -150,18 +150,18 @@ const NAME = /^[\w-]{1,64}$/;
 const NAMED = "expected tool names of at most 64 letters, digits, _ and -";
 const SCHEMA = "expected a JSON Schema of an object";
 const MAX_SCHEMA = 16 * 1024;
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 const DESCRIPTION = "expected a description of at most 2,000 characters";
 
 /** Rejects schemas that take long to read, or to send to a model with every request. */
 const schemaForm = z
   .record(z.string(), z.unknown(), SCHEMA)
   .refine((schema) => (schema["type"] ?? "object") === "object", SCHEMA)
-  .refine((schema) => depthOf(schema) <= DEEPEST, `${SCHEMA}, at most ${DEEPEST} levels deep`)
+  .refine((schema) => depthOf(schema) <= MAX_DEPTH, `${SCHEMA}, at most ${MAX_DEPTH} levels deep`)
   .refine((schema) => JSON.stringify(schema).length <= MAX_SCHEMA, `${SCHEMA}, of at most 16 KiB`);
 
 function depthOf(value: unknown, depth = 0): number {
-  if (typeof value !== "object" || value === null || depth > DEEPEST) return depth;
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return depth;
   return Math.max(depth, ...Object.values(value).map((inner) => depthOf(inner, depth + 1)));
 }
 

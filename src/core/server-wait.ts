@@ -47,14 +47,14 @@ export function delayAfter(
   if (!passing || failures >= (busy ? rules.busyAttempts : rules.attempts)) return null;
   if (retryAfterMs !== null && retryAfterMs > 0) {
     if (retryAfterMs > rules.longestMs) return null;
-    const spread = Math.min(retryAfterMs * (rules.spread ?? 0), MOST_SPREAD_MS) * random();
+    const spread = Math.min(retryAfterMs * (rules.spread ?? 0), MAX_SPREAD_MS) * random();
     return Math.min(Math.ceil(retryAfterMs + spread), rules.longestMs);
   }
   const most = Math.min(rules.capMs, rules.baseMs * 2 ** (failures - 1));
   return Math.round(busy ? most * (0.5 + random() / 2) : most * random());
 }
 
-const MOST_SPREAD_MS = 5000;
+const MAX_SPREAD_MS = 5000;
 
 /** HTTP status codes of an overloaded server; 529 is Anthropic's. */
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529;
@@ -107,7 +107,7 @@ export const NO_PRESSURE: BackPressure = { pending: () => 0, hold: () => undefin
 export function backPressureMs({ pending }: BackPressure, longestMs: number, random: () => number): number {
   const left = Math.min(pending(), longestMs);
   if (left <= 0) return 0;
-  return Math.ceil(left + random() * Math.min(Math.max(left / 4, LEAST_SPREAD_MS), MOST_SPREAD_MS));
+  return Math.ceil(left + random() * Math.min(Math.max(left / 4, MIN_SPREAD_MS), MAX_SPREAD_MS));
 }
 
-const LEAST_SPREAD_MS = 250;
+const MIN_SPREAD_MS = 250;

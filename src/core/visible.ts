@@ -52,11 +52,11 @@ export const withoutEmojiParts = (shownText: string): string =>
 
 const MAX_LENGTH = 400;
 /** No visible form is shorter than half of its original, so text beyond this length cannot change the line. */
-const MOST_READ = 2 * (MAX_LENGTH + CONTEXT);
+const MAX_READ = 2 * (MAX_LENGTH + CONTEXT);
 
 /** The same as one bounded line: untrusted text cannot imitate a line of harness. */
 export function visibleLine(text: string): string {
-  const line = visibleWhole(text.slice(0, MOST_READ));
+  const line = visibleWhole(text.slice(0, MAX_READ));
   if (line.length <= MAX_LENGTH) return line;
   const isWithinCharacter = /[\uD800-\uDBFF]/.test(line[MAX_LENGTH - 1] ?? "");
   return `${line.slice(0, isWithinCharacter ? MAX_LENGTH - 1 : MAX_LENGTH)}…`;

@@ -95,7 +95,7 @@ function repositoryAbove(folder: string): string {
   return repositoryAbove(parent);
 }
 
-const MOST_WORDS = 4096;
+const MAX_WORDS = 4096;
 
 /** A program's input and output as a connection; its stderr says why it ended. */
 class ProgramSocket extends Duplex {
@@ -111,7 +111,7 @@ class ProgramSocket extends Duplex {
       if (!this.push(chunk)) child.stdout.pause();
     });
     child.stderr.on("data", (chunk: Buffer) => {
-      if (this.#words.length < MOST_WORDS) this.#words += chunk.toString("utf8");
+      if (this.#words.length < MAX_WORDS) this.#words += chunk.toString("utf8");
     });
     child.stdin.on("error", () => undefined);
     child.once("error", (error) => this.destroy(error));

@@ -247,8 +247,8 @@ const OWN_FOLDER = ".harness";
 const isOfAnotherKind = (file: string): boolean =>
   BROUGHT.some(({ files }) => (files as readonly string[]).includes(file));
 
-const MOST_FILES = 200;
-const DEEPEST = 8;
+const MAX_FILES = 200;
+const MAX_DEPTH = 8;
 /** Bytes of all files that are not text: as much as a box receives of one skill. */
 const MAX_BINARIES = 4 * 2 ** 20;
 
@@ -285,10 +285,10 @@ async function pathsBelow(
       if (leaveOut(file)) continue;
       if (entry.isDirectory()) waiting.push(file);
       else if (!entry.isSymbolicLink() || !(await isLinkIntoOther(top, file, folders))) paths.push(file);
-      if (paths.length + waiting.length > MOST_FILES)
-        throw new Unusable(folders[0] ?? "", `it has more than ${MOST_FILES} files`);
-      if (file.split("/").length > DEEPEST)
-        throw new Unusable(file, `it is nested more than ${DEEPEST} levels deep`);
+      if (paths.length + waiting.length > MAX_FILES)
+        throw new Unusable(folders[0] ?? "", `it has more than ${MAX_FILES} files`);
+      if (file.split("/").length > MAX_DEPTH)
+        throw new Unusable(file, `it is nested more than ${MAX_DEPTH} levels deep`);
     }
   }
   return paths.toSorted();

@@ -29,7 +29,7 @@ export interface AddedCommand {
 const PART = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_FILE = 128 * 1024;
 const MAX_FILES = 200;
-const DEEPEST = 4;
+const MAX_DEPTH = 4;
 
 type CommandWords = Omit<AddedCommand, "origin" | "place">;
 
@@ -37,7 +37,7 @@ type CommandWords = Omit<AddedCommand, "origin" | "place">;
 export function readCommand(text: string, file: string): CommandWords | string | undefined {
   if (!file.endsWith(".md")) return undefined;
   const parts = file.slice(0, -".md".length).split("/");
-  if (parts.length > DEEPEST || !parts.every((part) => PART.test(part)))
+  if (parts.length > MAX_DEPTH || !parts.every((part) => PART.test(part)))
     return "its name cannot be typed as a command: use letters, digits, - . _, in at most three folders";
   if (Buffer.byteLength(text) > MAX_FILE) return `it is larger than ${formatSize(MAX_FILE)}`;
   const read = readFrontMatter(text);
@@ -80,7 +80,7 @@ export async function ownCommands(folder: string, workspace: string): Promise<Fo
           problems: [...problems, { file: folder, why: `only its first ${MAX_FILES} files are used` }],
         };
       if (!entry.name.endsWith(".md")) {
-        if (!entry.isFile() && file.split("/").length < DEEPEST) waiting.push(file);
+        if (!entry.isFile() && file.split("/").length < MAX_DEPTH) waiting.push(file);
         continue;
       }
       const command = await ownCommand(path.join(folder, file), file, workspace);

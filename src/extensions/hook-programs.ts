@@ -273,7 +273,7 @@ export type HookAnswer =
 const VETO = 2;
 
 /** Whatever shows, records or compares an answer walks through it. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 const MAX_REASON = 1000;
 /** Bytes that one hook may add to a conversation. Text that replaces a result is limited like any result. */
 const MAX_TEXT: Readonly<Record<HookEvent, number>> = {
@@ -339,7 +339,7 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   } catch {
     return broken(`its output is not JSON: ${lineOf(text)}`);
   }
-  if (isDeeper(value, DEEPEST)) return broken(`its output is nested more than ${DEEPEST} levels deep`);
+  if (isDeeper(value, MAX_DEPTH)) return broken(`its output is nested more than ${MAX_DEPTH} levels deep`);
   const read = FORMS[event].safeParse(value);
   if (!read.success) return broken(`its output does not fit ${event}: ${issueIn(read.error)}`);
   const parsed: ParsedAnswer = read.data;

@@ -49,13 +49,13 @@ type State = "idle" | "starting" | "up" | "waiting" | "given up" | "ended";
 
 const DELAYS = [1000, 4000, 15_000];
 /** Limits on the lists that a server can make us fetch and keep. */
-const MOST_PAGES = 40;
-const MOST_LISTED = 2000;
+const MAX_PAGES = 40;
+const MAX_LISTED = 2000;
 /**
  * After a change notice, a list is fetched again no sooner than this, and with growing delays if the notices continue.
  */
 const RELIST_MS = 500;
-const RELIST_MOST_MS = 60_000;
+const MAX_RELIST_MS = 60_000;
 
 const page = z.looseObject({ nextCursor: z.string().max(10_000).optional() });
 const anything = z.looseObject({});
@@ -230,7 +230,7 @@ export class McpServer implements AsyncDisposable {
         if (this.#client !== client) return;
         this.#tools = tools;
         this.#parts.changed();
-        await pause(Math.min(wait, RELIST_MOST_MS), undefined, { ref: false });
+        await pause(Math.min(wait, MAX_RELIST_MS), undefined, { ref: false });
       }
     } catch {
       // The previous list stays.
@@ -307,16 +307,16 @@ async function listTools(
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const found: unknown[] = [];
   let cursor: string | undefined;
-  for (let pages = 0; pages < MOST_PAGES && found.length < MOST_LISTED; pages += 1) {
+  for (let pages = 0; pages < MAX_PAGES && found.length < MAX_LISTED; pages += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const listed = await client.request({ method: "tools/list", params }, page, options);
     const { tools } = listed as { readonly tools?: unknown };
     if (!Array.isArray(tools)) throw new Error("its list of tools is not a list");
-    found.push(...(tools as readonly unknown[]).slice(0, MOST_LISTED));
+    found.push(...(tools as readonly unknown[]).slice(0, MAX_LISTED));
     cursor = listed.nextCursor;
     if (cursor === undefined) break;
   }
-  return found.slice(0, MOST_LISTED);
+  return found.slice(0, MAX_LISTED);
 }
 
 /**
@@ -325,11 +325,11 @@ async function listTools(
  */
 
 /** UTF-16 units of all parts together. */
-const MOST_TEXT = 512 * 1024;
-const MOST_PARTS = 200;
+const MAX_TEXT = 512 * 1024;
+const MAX_PARTS = 200;
 /** Values nested deeper are not written out. */
-const DEEPEST = 64;
-const MOST_INDENTED = 64 * 1024;
+const MAX_DEPTH = 64;
+const MAX_INDENTED = 64 * 1024;
 
 const text = z.string();
 const answer = z.looseObject({
@@ -346,8 +346,8 @@ export function toolResult(result: unknown): ToolResult {
   const { isError } = read.data;
   const sent = linesOf(read.data).join("\n");
   // Making characters visible takes time, and only adds to the length.
-  const whole = visible(sent.slice(0, MOST_TEXT + 1).toWellFormed());
-  const shown = whole.length > MOST_TEXT ? `${whole.slice(0, MOST_TEXT)}\n[the rest is left out]` : whole;
+  const whole = visible(sent.slice(0, MAX_TEXT + 1).toWellFormed());
+  const shown = whole.length > MAX_TEXT ? `${whole.slice(0, MAX_TEXT)}\n[the rest is left out]` : whole;
   if (isError === true)
     return { kind: "failed", cause: "program", text: shown || "It failed without a message." };
   return { kind: "ok", text: shown || "(nothing)" };
@@ -357,9 +357,9 @@ function linesOf(result: z.infer<typeof answer>): readonly string[] {
   const { content, contents, structuredContent: value } = result;
   const parts = content ?? contents;
   if (parts === undefined && value === undefined) return [json(result)];
-  const lines = (parts ?? []).slice(0, MOST_PARTS).map(partText);
+  const lines = (parts ?? []).slice(0, MAX_PARTS).map(partText);
   if (value !== undefined && value !== null && !repeats(lines, value)) lines.push(json(value));
-  const left = (parts ?? []).length - MOST_PARTS;
+  const left = (parts ?? []).length - MAX_PARTS;
   return left > 0 ? [...lines, `[${left} further parts are left out]`] : lines;
 }
 
@@ -406,7 +406,7 @@ const sizeOf = (data: string): string => formatSize(Math.floor((data.length * 3)
  * value in it, or, if that is a list, perhaps with each item on its own.
  */
 function repeats(lines: readonly string[], value: unknown): boolean {
-  if (isDeeper(value, DEEPEST)) return false;
+  if (isDeeper(value, MAX_DEPTH)) return false;
   const inner: readonly unknown[] = typeof value === "object" && value !== null ? Object.values(value) : [];
   const [only] = inner.length === 1 ? inner : [];
   if (only === lines.join("\n")) return true;
@@ -431,7 +431,7 @@ function asJson(line: string): string | undefined {
 
 /** Indented if it is short enough to be read. */
 function json(value: unknown): string {
-  if (isDeeper(value, DEEPEST)) return "[a value that is nested too deep]";
+  if (isDeeper(value, MAX_DEPTH)) return "[a value that is nested too deep]";
   const text = JSON.stringify(value) ?? "";
-  return text.length > MOST_INDENTED ? text : JSON.stringify(value, null, 1);
+  return text.length > MAX_INDENTED ? text : JSON.stringify(value, null, 1);
 }

@@ -16,12 +16,12 @@ import { visibleLine } from "../core/visible.ts";
 import { withoutHeldPipes } from "../platform/host-programs.ts";
 
 const MiB = 2 ** 20;
-const LONGEST_LINE = 8 * MiB;
+const MAX_LINE_LENGTH = 8 * MiB;
 /** Limits on output without an answer to one of our requests in between. */
-const MOST_UNASKED = { messages: 5000, bytes: 32 * MiB };
+const MAX_UNASKED = { messages: 5000, bytes: 32 * MiB };
 /** Lines that are not protocol messages: some programs print a greeting first. */
-const MOST_STRAY = 500;
-const MOST_WAITING = 32 * MiB;
+const MAX_STRAY = 500;
+const MAX_WAITING = 32 * MiB;
 const LAST_ERRORS = 64 * 1024;
 
 /** `place`: the program ended together with its box, which is not the program's fault. */
@@ -125,8 +125,8 @@ export class LineTransport implements Transport {
     }
     if (this.#end !== undefined) return;
     this.#add(bytes.subarray(from));
-    if (this.#unasked.bytes > MOST_UNASKED.bytes)
-      this.#fail(`it printed more than ${formatSize(MOST_UNASKED.bytes)} without being asked`);
+    if (this.#unasked.bytes > MAX_UNASKED.bytes)
+      this.#fail(`it printed more than ${formatSize(MAX_UNASKED.bytes)} without being asked`);
     // Lets the rest of the process run, however much there is to read.
     await nextTurn();
   }
@@ -134,8 +134,8 @@ export class LineTransport implements Transport {
   #add(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.#lineBytes += bytes.length;
-    if (this.#lineBytes > LONGEST_LINE)
-      this.#fail(`it printed a line longer than ${formatSize(LONGEST_LINE)}`);
+    if (this.#lineBytes > MAX_LINE_LENGTH)
+      this.#fail(`it printed a line longer than ${formatSize(MAX_LINE_LENGTH)}`);
     else this.#line.push(Buffer.from(bytes));
   }
 
@@ -147,11 +147,11 @@ export class LineTransport implements Transport {
     const message = readMessage(line);
     if (message === undefined || !this.#isExpected(message)) {
       this.#stray += 1;
-      if (this.#stray > MOST_STRAY) this.#fail("its output is not MCP");
+      if (this.#stray > MAX_STRAY) this.#fail("its output is not MCP");
       return;
     }
-    if (this.#unasked.messages > MOST_UNASKED.messages)
-      return this.#fail(`it sent more than ${MOST_UNASKED.messages} messages without being asked`);
+    if (this.#unasked.messages > MAX_UNASKED.messages)
+      return this.#fail(`it sent more than ${MAX_UNASKED.messages} messages without being asked`);
     try {
       this.onmessage?.(message);
     } catch (thrown) {
@@ -256,7 +256,7 @@ export const programOnHost =
       ended,
       write: (bytes) => {
         child.stdin.write(bytes);
-        if (child.stdin.writableLength > MOST_WAITING) killGroup(child);
+        if (child.stdin.writableLength > MAX_WAITING) killGroup(child);
       },
       kill: () => {
         child.stdin.end();
@@ -298,7 +298,7 @@ class Input implements AsyncIterable<Uint8Array> {
     this.#waiting.push(bytes);
     this.#bytes += bytes.length;
     this.#wake();
-    return this.#bytes <= MOST_WAITING;
+    return this.#bytes <= MAX_WAITING;
   }
 
   end(): void {
@@ -319,7 +319,7 @@ class Input implements AsyncIterable<Uint8Array> {
 }
 
 /** Bytes of one answer; a longer event stream is broken off and reopened. */
-const MOST_BODY = 16 * 2 ** 20;
+const MAX_BODY = 16 * 2 ** 20;
 
 /**
  * MCP over HTTP. Requests are judged like those of a box: only granted hosts are contacted, and no redirect is
@@ -363,7 +363,7 @@ async function* within(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   let came = 0;
   for await (const bytes of body) {
     came += bytes.length;
-    if (came > MOST_BODY) throw new Error(`the server's answer is larger than ${formatSize(MOST_BODY)}`);
+    if (came > MAX_BODY) throw new Error(`the server's answer is larger than ${formatSize(MAX_BODY)}`);
     yield bytes;
   }
 }

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 /** Code here and later recurses into messages: no tool call is nested this deep. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
 /** Both ends of standard input and output, or of a similar connection. */
 export interface MessageWire {
@@ -69,7 +69,7 @@ function readLine(bytes: Buffer): MessageLine | undefined {
   const text = bytes.toString("utf8").trim();
   if (text === "") return undefined;
   if (isDeeper(bytes))
-    return { kind: "unreadable", why: `a message nested more than ${DEEPEST} levels deep` };
+    return { kind: "unreadable", why: `a message nested more than ${MAX_DEPTH} levels deep` };
   try {
     return { kind: "message", value: JSON.parse(text) as unknown };
   } catch {
@@ -90,7 +90,7 @@ function isDeeper(bytes: Buffer): boolean {
     else if (byte === QUOTE) quoted = !quoted;
     else if (!quoted && (byte === 0x5b || byte === 0x7b)) {
       depth += 1;
-      if (depth > DEEPEST) return true;
+      if (depth > MAX_DEPTH) return true;
     } else if (!quoted && (byte === 0x5d || byte === 0x7d)) depth -= 1;
   }
   return false;

@@ -18,11 +18,11 @@ export interface NodeBudget {
   nodes: number;
 }
 
-const DEEPEST = 16;
-const MOST_NODES = 2000;
-export const MOST_NODES_OF_ALL = 100_000;
-const MOST_CHARACTERS = 32 * 1024;
-const LONGEST_TEXT = 400;
+const MAX_DEPTH = 16;
+const MAX_NODES = 2000;
+export const MAX_NODES_OF_ALL = 100_000;
+const MAX_CHARACTERS = 32 * 1024;
+const MAX_TEXT_LENGTH = 400;
 /** The form that model APIs require for argument names. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
 const TYPES: ReadonlySet<unknown> = new Set([
@@ -95,7 +95,7 @@ export function plainSchema(schema: unknown, budget: NodeBudget): PlainSchemas |
     if (!isFields(whole)) throw new Unfit("its arguments are not an object");
     const properties = isFields(whole["properties"]) ? whole["properties"] : {};
     const top = { ...whole, type: "object", properties };
-    if (JSON.stringify(top).length > MOST_CHARACTERS) throw new Unfit("its schema is too large");
+    if (JSON.stringify(top).length > MAX_CHARACTERS) throw new Unfit("its schema is too large");
     return {
       schema: Object.fromEntries(Object.entries(top).filter(([key]) => !NOT_ON_TOP.has(key))),
       check: withoutWords(top, copy.inexact) as JsonSchema,
@@ -235,8 +235,8 @@ class Copy {
   #spend(depth: number): void {
     this.#nodes += 1;
     this.#budget.nodes -= 1;
-    if (depth > DEEPEST) throw new Unfit("its schema is nested too deep");
-    if (this.#nodes > MOST_NODES) throw new Unfit("its schema is too large");
+    if (depth > MAX_DEPTH) throw new Unfit("its schema is nested too deep");
+    if (this.#nodes > MAX_NODES) throw new Unfit("its schema is too large");
   }
 }
 
@@ -253,7 +253,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 const shown = (text: string): string =>
-  visible(text.slice(0, LONGEST_TEXT).toWellFormed()).slice(0, LONGEST_TEXT);
+  visible(text.slice(0, MAX_TEXT_LENGTH).toWellFormed()).slice(0, MAX_TEXT_LENGTH);
 
 /** A pointer after `#` is part of an address, so its characters may be written in percent. */
 function unescaped(step: string): string {

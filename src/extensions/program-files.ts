@@ -34,7 +34,7 @@ function readAs<T>(form: z.ZodType<T>, file: string, text: string): T {
   throw new Error(`${file}: ${at === "" ? "" : `${at}: `}${issue?.message ?? "unexpected value"}`);
 }
 
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 
 /**
  * Checked before parsing, because the parser recurses. Counts brackets in strings too: valid files never have that
@@ -45,7 +45,7 @@ function isNestedTooDeep(text: string): boolean {
   for (const sign of text) {
     if (sign === "{" || sign === "[") depth += 1;
     else if (sign === "}" || sign === "]") depth -= 1;
-    if (depth > DEEPEST) return true;
+    if (depth > MAX_DEPTH) return true;
   }
   return false;
 }

@@ -162,7 +162,7 @@ export async function entriesOf(
 
 const MAX_FILES = 200;
 const MAX_BYTES = 4 * 2 ** 20;
-const DEEPEST = 6;
+const MAX_DEPTH = 6;
 
 /** Regular files only: no links, no hidden files, no installed dependencies. */
 async function filesBelow(top: string, main: string): ReturnType<Skill["files"]> {
@@ -176,7 +176,7 @@ async function filesBelow(top: string, main: string): ReturnType<Skill["files"]>
       const file = at === "" ? entry.name : `${at}/${entry.name}`;
       if (entry.name.startsWith(".") || isDependencies(entry.name) || file === main) continue;
       const full = found.length + waiting.length >= MAX_FILES;
-      if (entry.isDirectory() && file.split("/").length < DEEPEST && !full) waiting.push(file);
+      if (entry.isDirectory() && file.split("/").length < MAX_DEPTH && !full) waiting.push(file);
       else if (entry.isFile() && !full) found.push(file);
       else if (left.length < MAX_FILES) left.push(file);
     }

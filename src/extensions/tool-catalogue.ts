@@ -5,17 +5,17 @@ import path from "node:path";
 import * as z from "zod";
 import type { JsonSchema } from "../core/model-provider.ts";
 import { fieldsOf, isDeeper, isFields } from "../core/raw-data.ts";
-import { MOST_NODES_OF_ALL, type NodeBudget, plainSchema } from "./plain-schema.ts";
+import { MAX_NODES_OF_ALL, type NodeBudget, plainSchema } from "./plain-schema.ts";
 import { visible } from "../core/visible.ts";
 import { errorCode } from "../core/errors.ts";
 import { replaceFile } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
-const MOST_TOOLS = 128;
-const MOST_SCHEMAS = 256 * 1024;
-const MOST_DESCRIPTION = 1000;
+const MAX_TOOLS = 128;
+const MAX_SCHEMAS = 256 * 1024;
+const MAX_DESCRIPTION = 1000;
 /** The limit of model APIs. */
-const LONGEST_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 
 export interface McpTool {
   /** `server__tool` */
@@ -32,7 +32,7 @@ export interface McpTool {
 }
 
 /** Levels of a whole definition, with the parts that are ignored: the hash covers them too. */
-const DEEPEST_DEFINITION = 100;
+const MAX_DEFINITION_DEPTH = 100;
 
 interface LeftOut {
   readonly tool: string;
@@ -59,7 +59,7 @@ const listed = z.looseObject({
 export function catalogueOf(server: string, list: readonly unknown[], filter: Filter): ToolCatalogue {
   const tools = new Map<string, McpTool>();
   const left: LeftOut[] = [];
-  const budget = { nodes: MOST_NODES_OF_ALL };
+  const budget = { nodes: MAX_NODES_OF_ALL };
   let bytes = 0;
   for (const each of list) {
     const read = listed.safeParse(each);
@@ -70,12 +70,12 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
     const name = toolName(server, read.data.name);
     if (!isWanted(filter, read.data.name, name)) continue;
     const full =
-      tools.size >= MOST_TOOLS ? `there are more than ${MOST_TOOLS} tools` : budget.nodes < 0 ? TOO_LONG : "";
+      tools.size >= MAX_TOOLS ? `there are more than ${MAX_TOOLS} tools` : budget.nodes < 0 ? TOO_LONG : "";
     const tool = full === "" ? offeredTool(name, read.data, budget) : { tool: read.data.name, why: full };
     if ("why" in tool) left.push(tool);
     else if (tools.has(name))
       left.push({ tool: read.data.name, why: `another tool is already named ${name}` });
-    else if (bytes + sizeOf(tool) > MOST_SCHEMAS) left.push({ tool: read.data.name, why: TOO_LONG });
+    else if (bytes + sizeOf(tool) > MAX_SCHEMAS) left.push({ tool: read.data.name, why: TOO_LONG });
     else {
       bytes += sizeOf(tool);
       tools.set(name, tool);
@@ -95,7 +95,7 @@ function nameIn(tool: unknown): string {
 }
 
 function offeredTool(name: string, tool: z.infer<typeof listed>, budget: NodeBudget): McpTool | LeftOut {
-  if (isDeeper(tool.inputSchema, DEEPEST_DEFINITION))
+  if (isDeeper(tool.inputSchema, MAX_DEFINITION_DEPTH))
     return { tool: tool.name, why: "its schema is nested too deep" };
   const read = plainSchema(tool.inputSchema, budget);
   if ("why" in read) return { tool: tool.name, why: read.why };
@@ -110,10 +110,10 @@ function offeredTool(name: string, tool: z.infer<typeof listed>, budget: NodeBud
 }
 
 function described(text: string): string {
-  const shown = visible(text.slice(0, MOST_DESCRIPTION).toWellFormed()).trim();
-  return text.length > MOST_DESCRIPTION
-    ? `${shown.slice(0, MOST_DESCRIPTION)}…`
-    : shown.slice(0, MOST_DESCRIPTION);
+  const shown = visible(text.slice(0, MAX_DESCRIPTION).toWellFormed()).trim();
+  return text.length > MAX_DESCRIPTION
+    ? `${shown.slice(0, MAX_DESCRIPTION)}…`
+    : shown.slice(0, MAX_DESCRIPTION);
 }
 
 /** The order of keys does not matter. */
@@ -132,9 +132,9 @@ function hashOf(value: unknown): string {
  */
 function toolName(server: string, tool: string): string {
   const whole = `${server}__${tool.replaceAll(/[^A-Za-z0-9_-]/gu, "_")}`;
-  if (whole.length <= LONGEST_NAME) return whole;
+  if (whole.length <= MAX_NAME_LENGTH) return whole;
   const mark = createHash("sha256").update(tool).digest("hex").slice(0, 7);
-  return `${whole.slice(0, LONGEST_NAME - mark.length - 1)}_${mark}`;
+  return `${whole.slice(0, MAX_NAME_LENGTH - mark.length - 1)}_${mark}`;
 }
 
 /** Deny wins over allow. */
@@ -166,7 +166,7 @@ function fitsGlob(glob: string, text: string): boolean {
 
 /** What a server last said about each of its tools: a hash, stored in the user's state. */
 
-const MOST = 2000;
+const MAX_REMEMBERED = 2000;
 const form = z.strictObject({ form: z.literal(1), tools: z.record(z.string(), z.string()) });
 
 interface Compared {
@@ -202,7 +202,7 @@ export class ToolPins {
     const before = Object.entries(this.#known ?? {}).filter(
       ([own]) => !tools.some((tool) => tool.own === own),
     );
-    const known = Object.fromEntries([...before, ...now].slice(-MOST));
+    const known = Object.fromEntries([...before, ...now].slice(-MAX_REMEMBERED));
     if (JSON.stringify(known) === JSON.stringify(this.#known)) return this.#written;
     this.#known = known;
     this.#written = this.#written.catch(() => undefined).then(() => this.#write(known));

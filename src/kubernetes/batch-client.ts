@@ -25,7 +25,7 @@ const READY = "dev.harness.ready";
 const BY = "dev.harness.made-by";
 const PAGE = "500";
 /** Of a list whose pages become too old to continue. */
-const MOST_RESTARTS = 3;
+const MAX_RESTARTS = 3;
 
 /** A `BatchCluster` over the cluster's API server. */
 export const batchClient = (requests: ClusterRequests, namespace: string): BatchCluster => ({
@@ -128,8 +128,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
         if (status === 410) {
           // The first page is too old to continue the list: start again, but not for ever.
           restarts += 1;
-          if (restarts > MOST_RESTARTS)
-            throw new ClusterTrouble("away", "its list of pods is always too old");
+          if (restarts > MAX_RESTARTS) throw new ClusterTrouble("away", "its list of pods is always too old");
           next = undefined;
           continue;
         }

@@ -35,7 +35,7 @@ const PROGRAMS = ["/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/
 const ROOTS_HOME = "/root";
 
 /** Maximum number of mounts for trees in a pod. */
-const MOST_MOUNTS = 32;
+const MAX_MOUNTS = 32;
 
 /** Why no loop can have its tree at this path; undefined if it can. */
 export function noTreeAt(workspace: string): string | undefined {
@@ -71,8 +71,8 @@ export function treeMounts(rows: Rows): readonly string[] {
 /** Why the rows need too many mounts for one pod; undefined if they do not. */
 export const tooManyTrees = (rows: Rows): string | undefined => {
   const { length } = treeMounts(rows);
-  return length > MOST_MOUNTS
-    ? `the environments of the rows were built below ${length} folders, but a pod can mount at most ${MOST_MOUNTS} of them`
+  return length > MAX_MOUNTS
+    ? `the environments of the rows were built below ${length} folders, but a pod can mount at most ${MAX_MOUNTS} of them`
     : undefined;
 };
 

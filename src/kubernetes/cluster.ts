@@ -264,7 +264,7 @@ export class Cluster {
       for await (const piece of response as AsyncIterable<string>) {
         const lines = (rest + piece).split("\n");
         rest = lines.pop() ?? "";
-        if (rest.length > MOST_LINE) throw new Error("an event of the watch is too long");
+        if (rest.length > MAX_LINE) throw new Error("an event of the watch is too long");
         for (const line of lines) if (line.trim() !== "") yield jsonOf(line);
       }
     } catch (thrown) {
@@ -392,9 +392,9 @@ const tlsReason = (code: string, thrown: unknown): string =>
     ? `it does not speak TLS (${code})`
     : reasonOf(thrown).replace(/; if the root CA .*$/, "");
 
-const MOST_LINE = 16 * 2 ** 20;
+const MAX_LINE = 16 * 2 ** 20;
 /** Large enough for a list of thousands of pods. */
-const MOST_BODY = 128 * 2 ** 20;
+const MAX_BODY = 128 * 2 ** 20;
 
 async function bodyText(response: IncomingMessage): Promise<string> {
   const pieces: string[] = [];
@@ -402,7 +402,7 @@ async function bodyText(response: IncomingMessage): Promise<string> {
   response.setEncoding("utf8");
   for await (const piece of response as AsyncIterable<string>) {
     length += piece.length;
-    if (length > MOST_BODY) throw new Error("the API server's answer is too long");
+    if (length > MAX_BODY) throw new Error("the API server's answer is too long");
     pieces.push(piece);
   }
   return pieces.join("");

@@ -103,11 +103,11 @@ async function removePolicy(cluster: Cluster, name: string): Promise<void> {
 }
 
 /** This many answers show how late an answer can be, so that a late answer is distinguished from none. */
-const LEAST_ANSWERS = 3;
+const MIN_ANSWERS = 3;
 /** How many times the slowest answer to wait, within these bounds. */
 const [TIMES, LEAST_MS, LONG_MS, LONG_TIMES] = [30, 300, 1000, 3];
 /** For each target: one lost packet proves nothing. */
-const LEAST_WAITED = 8;
+const MIN_WAITED = 8;
 
 interface Proving {
   readonly look: NetworkProbe["look"];
@@ -122,7 +122,7 @@ interface Proving {
  */
 export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }: Proving): Promise<Sight> {
   const [opened] = await Promise.all([
-    open ?? sightThat(cluster, look, ({ answered }) => answered >= LEAST_ANSWERS),
+    open ?? sightThat(cluster, look, ({ answered }) => answered >= MIN_ANSWERS),
     refuseOthers(cluster, plan),
   ]);
   if (opened === undefined)
@@ -146,7 +146,7 @@ export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }:
 /** Whether many connections got no answer, although the first of them is much older than the slowest answer. */
 function isShut({ at, quiet, waited }: Sight, since: number, slowest: number): boolean {
   const late = Math.min(TIMES * slowest, Math.max(LONG_MS, LONG_TIMES * slowest));
-  return Math.min(quiet, at - since) >= Math.max(LEAST_MS, late) && waited >= LEAST_WAITED;
+  return Math.min(quiet, at - since) >= Math.max(LEAST_MS, late) && waited >= MIN_WAITED;
 }
 
 /** The first observation that satisfies `shows`; undefined if none did in time. */

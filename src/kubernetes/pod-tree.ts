@@ -256,7 +256,7 @@ export class PodHome {
       this.#warn(
         "the folder in the box is too large to be searched completely: its changes are copied back only when the box ends, and are lost if the pod is lost first",
       );
-    } else if (fresh.length > MOST_FILES || bytes > MOST_BYTES) {
+    } else if (fresh.length > MAX_FILES || bytes > MAX_BYTES) {
       this.#later(
         fresh,
         `${fresh.length} files of ${formatSize(bytes)} are more than is copied back after one call`,
@@ -304,9 +304,9 @@ export class PodHome {
 }
 
 /** Limits per call: larger changes wait for the end of the box. */
-const MOST_BYTES = 64 * 2 ** 20;
+const MAX_BYTES = 64 * 2 ** 20;
 
-const MOST_FILES = 50_000;
+const MAX_FILES = 50_000;
 
 const NAMED = 3;
 

@@ -32,9 +32,9 @@ export type Ask = (texts: readonly string[], signal: AbortSignal) => Promise<rea
 /** Replaces the usual remedies. */
 type Remedies = Partial<Readonly<Record<FailureKind, string>>>;
 
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 /** If the server rejects even a text this short, length is not the cause. */
-const SHORTEST_CUT = 64;
+const MIN_CUT_LENGTH = 64;
 const CHOOSE = "harness config set embed_model NAME";
 
 /**
@@ -59,7 +59,7 @@ export class BatchEmbedder implements Embedder {
       ...RETRIES,
       attempts: retries + 1,
       busyAttempts: retries === 0 ? 1 : RETRIES.busyAttempts,
-      longestMs: LONGEST_WAIT_MS,
+      longestMs: MAX_WAIT_MS,
     };
   }
 
@@ -167,7 +167,7 @@ function halved(batch: readonly string[]): readonly (readonly string[])[] | unde
   const [text = ""] = batch;
   const middle = Math.ceil(batch.length / 2);
   if (batch.length > 1) return [batch.slice(0, middle), batch.slice(middle)];
-  return text.length < SHORTEST_CUT ? undefined : [[text.slice(0, text.length / 2).toWellFormed()]];
+  return text.length < MIN_CUT_LENGTH ? undefined : [[text.slice(0, text.length / 2).toWellFormed()]];
 }
 
 const garbledVectors = (reason: string): WireFailure =>

@@ -57,8 +57,8 @@ export class Holding {
 const key = (model: string, native: boolean): string => `${native ? "native" : "text"} ${model}`;
 
 /** Servers build a grammar from these choices for each request; many long paths or lines would make that slow. */
-const MOST_CHOICES = 200;
-const MOST_CHOICE_BYTES = 16 * 1024;
+const MAX_CHOICES = 200;
+const MAX_CHOICE_BYTES = 16 * 1024;
 /**
  * The path of these tools names an existing file. A file that is already shown is not read again and is edited by line.
  */
@@ -103,8 +103,8 @@ function callSchemas(
 /** Few and short enough for a server to build a grammar from them. */
 const isChoice = (texts: readonly string[]): boolean =>
   texts.length > 0 &&
-  texts.length <= MOST_CHOICES &&
-  texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 3, 0) <= MOST_CHOICE_BYTES;
+  texts.length <= MAX_CHOICES &&
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 3, 0) <= MAX_CHOICE_BYTES;
 
 const oneOf = (texts: readonly string[]): Schema => ({ type: "string", enum: texts });
 

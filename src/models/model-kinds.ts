@@ -24,11 +24,11 @@ const EMBEDDERS =
 const isEmbedderName = (name: string): boolean => EMBEDDERS.test(name.toLowerCase());
 
 /** No model with fewer parameters is usable here: a smaller count is something else. */
-const LEAST_PARAMETERS = 10_000_000;
+const MIN_PARAMETERS = 10_000_000;
 
 /** A count in billions, rounded to a tenth as usual for sizes: 1,543,714,304 becomes 1.5. */
 export const billions = (count: number | null | undefined): number | null =>
-  typeof count === "number" && count >= LEAST_PARAMETERS ? Math.max(0.1, Math.round(count / 1e8) / 10) : null;
+  typeof count === "number" && count >= MIN_PARAMETERS ? Math.max(0.1, Math.round(count / 1e8) / 10) : null;
 
 /** The statements of a model of at most this size count for less. */
 const FEW_BILLIONS = 4;
@@ -105,7 +105,7 @@ const WRITTEN_PER_CORE = 7.5;
 /** Tokens of a first request's prompt and tools. */
 const FIRST_TOKENS = 1550;
 /** Nobody waits longer than this for a first word. */
-export const LONGEST_FIRST_SECONDS = 125;
+export const MAX_FIRST_SECONDS = 125;
 
 /** An estimate for a machine without a graphics card. */
 export const secondsToFirstWord = ({ active }: ModelChoice, { cores }: ModelMachine): number =>
@@ -116,7 +116,7 @@ export const tokensPerSecond = ({ active }: ModelChoice, { cores }: ModelMachine
 
 const fits = (choice: ModelChoice, machine: ModelMachine): boolean =>
   choice.memory <= machine.memory &&
-  (machine.gpu || secondsToFirstWord(choice, machine) <= LONGEST_FIRST_SECONDS);
+  (machine.gpu || secondsToFirstWord(choice, machine) <= MAX_FIRST_SECONDS);
 
 /**
  * The models that fit the machine, best first; empty if its memory is too small or its processor too slow for all of

@@ -53,7 +53,7 @@ const keyFile = z.partialRecord(z.enum(Object.keys(PROVIDER_SERVERS) as KeyedPro
 const MAX_KEY_FILE = 64 * 1024;
 const GROUP_AND_OTHERS = 0o077;
 /** Shorter keys are stand-ins such as `none`, and words this short occur everywhere. */
-const SHORTEST_HIDDEN = 8;
+const MIN_HIDDEN_LENGTH = 8;
 
 interface KeyPlaces {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -74,7 +74,7 @@ export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string |
 /** Replaces every key in the text with a mark. */
 export function redact(text: string, keys: readonly string[]): string {
   let clean = text;
-  for (const key of keys) if (key.length >= SHORTEST_HIDDEN) clean = clean.replaceAll(key, "[key]");
+  for (const key of keys) if (key.length >= MIN_HIDDEN_LENGTH) clean = clean.replaceAll(key, "[key]");
   return clean;
 }
 

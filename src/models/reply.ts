@@ -392,10 +392,10 @@ const MARKS =
   /<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|end|assistant|user)\|>|<\/?s>|<(?:start|end)_of_turn>/g;
 
 /** A reply of nothing but marks is at most this long; a longer one has content, and is not copied for the check. */
-const MOST_MARKS = 1000;
+const MAX_MARKS = 1000;
 
 function isBlank(text: string): boolean {
-  if (text.length > MOST_MARKS) return text.trim() === "";
+  if (text.length > MAX_MARKS) return text.trim() === "";
   return text.replaceAll(MARKS, "").trim() === "";
 }
 

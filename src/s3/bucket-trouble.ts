@@ -50,7 +50,7 @@ export class BucketTrouble extends HarnessError {
 const serverOf = ({ endpoint, region }: BucketAccess): string =>
   endpoint === null ? `S3 in ${region}` : endpoint.origin;
 
-const LONGEST_SAID = 300;
+const MAX_SAID_LENGTH = 300;
 
 /** A server's message for a person: on one line, of a bounded length, without the user's credentials. */
 function shownMessage(text: string, { credentials }: BucketAccess): string {
@@ -58,7 +58,7 @@ function shownMessage(text: string, { credentials }: BucketAccess): string {
   const masked = [secretAccessKey, sessionToken, accessKeyId]
     .filter((value) => value !== undefined)
     .reduce((rest, value) => rest.replaceAll(value, "…"), text);
-  return visibleLine(masked.slice(0, LONGEST_SAID));
+  return visibleLine(masked.slice(0, MAX_SAID_LENGTH));
 }
 
 /** For no connection, a broken one, or no answer in time. */

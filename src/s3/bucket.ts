@@ -47,7 +47,7 @@ const OBJECT_MS = 10 * 60_000;
 const MAX_LIST_BYTES = 8 * 2 ** 20;
 const MAX_ERROR_BYTES = 64 * 1024;
 /** The most pages of a list, so that every list ends: ten million objects on Amazon. */
-const MOST_PAGES = 10_000;
+const MAX_PAGES = 10_000;
 
 interface Question {
   readonly method: "GET" | "PUT";
@@ -104,7 +104,7 @@ export class Bucket {
       };
       const question = { method: "GET", key: "", query, max: MAX_LIST_BYTES, ms: ANSWER_MS } as const;
       const page = listPageIn((await this.#ask(question, request, signal)).toString("utf8"));
-      if (page === undefined || (page.next !== undefined && pages === MOST_PAGES))
+      if (page === undefined || (page.next !== undefined && pages === MAX_PAGES))
         throw new BucketTrouble(
           `cannot ${request.what}: the answer is not an S3 listing`,
           "check that AWS_ENDPOINT_URL is the address of an S3 server",
@@ -251,7 +251,7 @@ function eachElement(xml: string, onElement: (path: string, text: string) => voi
   const open: { readonly name: string; text: string }[] = [];
   const parser = new Parser(
     {
-      onopentagname: (name) => void (open.length < DEEPEST && open.push({ name, text: "" })),
+      onopentagname: (name) => void (open.length < MAX_DEPTH && open.push({ name, text: "" })),
       ontext: (text) => {
         const last = open.at(-1);
         if (last !== undefined) last.text += text;
@@ -270,7 +270,7 @@ function eachElement(xml: string, onElement: (path: string, text: string) => voi
 }
 
 /** Nothing that we read lies deeper. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 interface StoredObject {
   readonly key: string;

@@ -22,7 +22,7 @@ const WINDOW = 512;
 
 /** Texts in the first request, and the maximum in any request. */
 const FIRST_BATCH = 8;
-const LARGEST_BATCH = 32;
+const MAX_BATCH = 32;
 /** Target time of one request: a server goes on computing for a client that has left. */
 const BATCH_MS = 1000;
 
@@ -40,7 +40,7 @@ export class BatchSize {
   /** Records that `texts` were answered in `ms` milliseconds. */
   took(texts: number, ms: number): void {
     const fitting = Math.floor((texts * BATCH_MS) / Math.max(1, ms));
-    this.#texts = Math.max(1, Math.min(fitting, this.#texts * 2, LARGEST_BATCH));
+    this.#texts = Math.max(1, Math.min(fitting, this.#texts * 2, MAX_BATCH));
   }
 }
 

@@ -9,7 +9,7 @@ import { type VectorWorth, WAY } from "./index-vectors.ts";
 /** Weights tried on the same questions, the milder first. The next one counts only if it finds more. */
 const TRIED = [WEIGHTS.dense, 0.3] as const;
 /** Fewer questions prove nothing. */
-const FEWEST = 25;
+const MIN_QUESTIONS = 25;
 const CANDIDATES = 200;
 const PLACES = 10;
 
@@ -40,7 +40,7 @@ export async function measuredWorth(
     for (const [weight, list] of marks.by) list.push(markOf(weight));
   }
   const questions = marks.words.length;
-  if (questions < FEWEST) return null;
+  if (questions < MIN_QUESTIONS) return null;
   const weight = weightBy(marks.words, marks.by);
   const { chunks } = await store.counts(signal);
   const vectors = mean(marks.by.get(weight) ?? marks.words);
@@ -80,7 +80,7 @@ const TIME_LIMIT_MS = 10_000;
 const MAX_BYTES = 2 ** 20;
 /** A commit of more files says little about any of them. */
 const MAX_ANSWERS = 6;
-const FEWEST_WORDS = 3;
+const MIN_WORDS = 3;
 const MAX_LETTERS = 400;
 
 /**
@@ -141,5 +141,5 @@ function questionOf(subject: string): string {
     .replaceAll(/\s+/g, " ")
     .trim();
   const words = cleaned.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
-  return words.filter((word) => !STOP_WORDS.has(word)).length < FEWEST_WORDS ? "" : cleaned;
+  return words.filter((word) => !STOP_WORDS.has(word)).length < MIN_WORDS ? "" : cleaned;
 }

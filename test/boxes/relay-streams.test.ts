@@ -5,7 +5,7 @@ import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import {
   FRAME,
-  MOST_STREAMS,
+  MAX_STREAMS,
   PIECE,
   RelayRubbish,
   RelayStreams,
@@ -168,7 +168,7 @@ const RUBBISH: readonly (readonly [string, readonly Buffer[]])[] = [
   ["an unreadable window update", [READY, frame(FRAME.open, 1), frame(FRAME.more, 1, "xxx")]],
   [
     "more streams than allowed",
-    [READY, ...Array.from({ length: MOST_STREAMS + 1 }, (_, index) => frame(FRAME.open, index + 1))],
+    [READY, ...Array.from({ length: MAX_STREAMS + 1 }, (_, index) => frame(FRAME.open, index + 1))],
   ],
 ];
 
@@ -205,9 +205,9 @@ test("streams that are closed as fast as they open never exceed the limit", asyn
     return one;
   });
   deaf.take(READY);
-  for (let id = 1; id <= MOST_STREAMS; id += 1) deaf.take(frame(FRAME.open, id));
+  for (let id = 1; id <= MAX_STREAMS; id += 1) deaf.take(frame(FRAME.open, id));
   await settled();
-  assert.throws(() => deaf.take(frame(FRAME.open, MOST_STREAMS + 1)), RelayRubbish);
+  assert.throws(() => deaf.take(frame(FRAME.open, MAX_STREAMS + 1)), RelayRubbish);
   streams.close();
 });
 
@@ -224,7 +224,7 @@ test("any input is accepted or refused with one kind of error, and nothing stays
       streams.take(READY);
       try {
         for (const bytes of all) streams.take(bytes);
-        assert.ok(streams.open <= MOST_STREAMS);
+        assert.ok(streams.open <= MAX_STREAMS);
       } catch (thrown) {
         assert.ok(thrown instanceof RelayRubbish, String(thrown));
         assert.equal(streams.open, 0);

@@ -7,7 +7,7 @@ import {
   hasFewParameters,
   isSmallWindow,
   kindOf,
-  LONGEST_FIRST_SECONDS,
+  MAX_FIRST_SECONDS,
   MODEL_CHOICES,
   type ModelMachine,
   secondsToFirstWord,
@@ -145,7 +145,7 @@ test("offered models fit the machine, and the estimated speed agrees with a meas
   const machine = { memory: 64 * GiB, cores: 2, gpu: false };
   for (const choice of fittingModels(machine)) {
     assert.ok(choice.memory <= machine.memory);
-    assert.ok(secondsToFirstWord(choice, machine) <= LONGEST_FIRST_SECONDS);
+    assert.ok(secondsToFirstWord(choice, machine) <= MAX_FIRST_SECONDS);
   }
   const measured = { name: "measured", download: 1.1e9, memory: 3 * GiB, active: 1.5 };
   assert.ok(Math.abs(1550 / secondsToFirstWord(measured, machine) - 35) < 1);
@@ -167,7 +167,7 @@ function paceOn(cores: number, choice: (typeof MODEL_CHOICES)[number]): string {
   const machine = { memory: 64 * GiB, cores, gpu: false };
   const seconds = secondsToFirstWord(choice, machine);
   const rate = tokensPerSecond(choice, machine);
-  return seconds > LONGEST_FIRST_SECONDS
+  return seconds > MAX_FIRST_SECONDS
     ? "too slow"
     : `${seconds.toFixed(0)} s, ${rate.toFixed(rate < 10 ? 1 : 0)}`;
 }

@@ -218,7 +218,7 @@ export const saysOnlyDone = (answer: string): boolean => {
 };
 
 /** A shorter request may well be its own answer. */
-const LEAST_REPEATED = 20;
+const MIN_REPEATED = 20;
 
 /** Texts that the model is shown beside its task: an answer that contains one has copied it. */
 const TOLD = [
@@ -239,10 +239,10 @@ function copies(answer: string): boolean {
 /** The answer is the request itself, with at most a few words around it. */
 function repeats(answer: string, request: string): boolean {
   const [answered, requested] = [wordsOnly(answer), wordsOnly(request)];
-  if (Math.min(answered.length, requested.length) < LEAST_REPEATED) return false;
+  if (Math.min(answered.length, requested.length) < MIN_REPEATED) return false;
   return (
     requested.includes(answered) ||
-    (answered.includes(requested) && answered.length - requested.length < LEAST_REPEATED)
+    (answered.includes(requested) && answered.length - requested.length < MIN_REPEATED)
   );
 }
 

@@ -19,8 +19,8 @@ export interface BrokenFile {
 }
 
 /** Most files that are parsed, and most bytes of each. */
-const MOST_FILES = 20;
-const MOST_BYTES = 256 * 1024;
+const MAX_FILES = 20;
+const MAX_BYTES = 256 * 1024;
 const TIME_MS = 10_000;
 const KEEP = { head: 2048, tail: 0 };
 const SAID = 200;
@@ -137,7 +137,7 @@ export async function brokenFiles(agent: ParseContext, signal: AbortSignal): Pro
     const parser = PARSERS[/\.\w+$/.exec(path)?.[0].toLowerCase() ?? ""];
     if (parser === undefined || what === "deleted" || isCache(path) || ON_PURPOSE.test(path)) continue;
     if (what === "added" && !parser.knownAlone) continue;
-    if ((parsed += 1) > MOST_FILES || signal.aborted) break;
+    if ((parsed += 1) > MAX_FILES || signal.aborted) break;
     const error = await brokenNow({ path, isNew: what === "added", parser }, { ...agent, open: box }, signal);
     if (error !== undefined) broken.push({ path, error });
   }
@@ -155,8 +155,8 @@ async function brokenNow(
   { open, checkpoints, yamlError }: ParseContext & { readonly open: Box },
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const file = await open.read(path, { offset: 0, limit: MOST_BYTES });
-  if (file.kind !== "ok" || file.value.content.length >= MOST_BYTES) return undefined;
+  const file = await open.read(path, { offset: 0, limit: MAX_BYTES });
+  if (file.kind !== "ok" || file.value.content.length >= MAX_BYTES) return undefined;
   const text = textOfBytes(file.value.content);
   const fails = async (each: string): Promise<string | undefined> => {
     if (parser.not?.test(each) === true) return undefined;

@@ -52,13 +52,13 @@ export interface FailingCheck {
 const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success", "run", "green"]);
 
 /** Most replies that have to be calls; of these, the first LOOKS_FIRST may call any tool. */
-const MOST_DEMANDS = 6;
+const MAX_DEMANDS = 6;
 const LOOKS_FIRST = 3;
 /** Most replies that have to be calls because the check failed after the last change. */
-const MOST_MENDS = 8;
+const MAX_MENDS = 8;
 
 /** Most replies in a row that left the files in a state on which the check had already failed. */
-const MOST_FRUITLESS = 3;
+const MAX_FRUITLESS = 3;
 
 /**
  * Most whole files of a candidate from the same beginning: a small model is more likely to write another file that is
@@ -169,7 +169,7 @@ export class EndRules {
     if (deeds.acted) return this.#repairDemand(deeds);
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";
-    return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
+    return this.#demanded <= MAX_DEMANDS ? "act" : undefined;
   }
 
   #runDemand(deeds: Deeds): Demand | undefined {
@@ -179,7 +179,7 @@ export class EndRules {
   }
 
   #repairDemand(deeds: Deeds): Demand | undefined {
-    if (!this.#fails(deeds) || this.#repairDemands >= MOST_MENDS) return undefined;
+    if (!this.#fails(deeds) || this.#repairDemands >= MAX_MENDS) return undefined;
     this.#repairDemands += 1;
     return "call";
   }
@@ -203,11 +203,11 @@ export class EndRules {
     this.#failedOn.add(state);
     if (!this.#isCandidate) return undefined;
     const command = quotedText(this.verification?.command ?? "");
-    if (this.#fruitless >= MOST_FRUITLESS)
-      return `${command} still fails, and ${MOST_FRUITLESS} replies in a row left the files in a state on which it had already failed.`;
-    return this.#rewritings < MOST_MENDS
+    if (this.#fruitless >= MAX_FRUITLESS)
+      return `${command} still fails, and ${MAX_FRUITLESS} replies in a row left the files in a state on which it had already failed.`;
+    return this.#rewritings < MAX_MENDS
       ? undefined
-      : `${command} still fails after the model was asked for whole files ${MOST_MENDS} times.`;
+      : `${command} still fails after the model was asked for whole files ${MAX_MENDS} times.`;
   }
 
   /**
@@ -217,7 +217,7 @@ export class EndRules {
   rewrites({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): FailingCheck | undefined {
     const { verification, facts } = this;
     const mayWrite = facts.isWeak && intent.intent === "change" && mode !== "read-only";
-    if (verification === null || !mayWrite || this.#rewritings >= MOST_MENDS) return undefined;
+    if (verification === null || !mayWrite || this.#rewritings >= MAX_MENDS) return undefined;
     const isDue = this.#isCandidate || this.#fruitless > 0;
     if (!isDue || !(deeds.acted ? this.#fails(deeds) : verification.wasRed)) return undefined;
     return this.#nextFile(verification);
@@ -378,9 +378,9 @@ const namedText = (wrong: string, hint: string | undefined): string =>
  */
 
 /** Most bytes of an output that is compared: a command that prints more does not answer one question. */
-const MOST_PRINTED = 400;
-const MOST_LINES = 12;
-const MOST_FILES = 2000;
+const MAX_PRINTED = 400;
+const MAX_LINES = 12;
+const MAX_FILES = 2000;
 
 /** An expectation, and the actual output. */
 interface Unexpected {
@@ -391,7 +391,7 @@ interface Unexpected {
 
 /** Small enough to compare, and not empty. */
 const isComparable = (text: string): boolean =>
-  letters(text) !== "" && Buffer.byteLength(text) <= MOST_PRINTED && text.split("\n").length <= MOST_LINES;
+  letters(text) !== "" && Buffer.byteLength(text) <= MAX_PRINTED && text.split("\n").length <= MAX_LINES;
 
 /** A small model is careless with blanks and signs, but not with capitals. */
 const letters = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, "");
@@ -446,7 +446,7 @@ function questions(request: string, command: string, files: readonly ShownFile[]
   const before = files.map(({ path, text }) => `[${path}, before the task]\n${ownText(text)}\n`).join("\n");
   return [
     `${questionOpening(request)}${question}`,
-    `${questionOpening(request)}${headWithin(before, MOST_FILES)}\n${question}`,
+    `${questionOpening(request)}${headWithin(before, MAX_FILES)}\n${question}`,
   ];
 }
 

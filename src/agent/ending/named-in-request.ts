@@ -20,7 +20,7 @@ interface FilesWanted {
 }
 
 /** A longer text describes a task in which names may stand for anything. */
-const MOST_CHARACTERS = 600;
+const MAX_CHARACTERS = 600;
 
 const EXTENSIONS =
   "(?:[cm]?[jt]sx?|pyi?|rb|rs|go|java|kts?|c|cc|cpp|cxx|h|hpp|cs|php|pl|pm|lua|swift|scala|sh|bash|bats|sql|html?|css|scss|json5?|jsonl|ya?ml|toml|xml|svg|md|rst|adoc|txt|csv|tsv|lock|ini|cfg|conf|env|log|diff|patch|bak|orig|old|tmp|example|mk|cmake|gradle|vue|svelte|ipynb|tex|png|jpe?g|gif|pdf|zip|gz)";
@@ -63,7 +63,7 @@ const sentencesOf = (request: string): readonly string[] =>
 export function filesWanted(request: string): FilesWanted {
   const gone: string[] = [];
   const there: string[][] = [];
-  if (request.length > MOST_CHARACTERS) return { gone, there };
+  if (request.length > MAX_CHARACTERS) return { gone, there };
   for (const sentence of sentencesOf(request)) {
     const [deleted = ""] = match(DELETES, sentence);
     for (const name of deleted.split(/, and |, | and /)) gone.push(...below(name));
@@ -130,7 +130,7 @@ const REPAIRS = /^\W*(?:please )?(?:fix|correct)\b/i;
 
 /** The files that a request wants changed. A failing test is left out, because its cause may be elsewhere. */
 export function filesToChange(request: string): readonly string[] {
-  if (request.length > MOST_CHARACTERS) return [];
+  if (request.length > MAX_CHARACTERS) return [];
   return sentencesOf(request)
     .filter((sentence) => !ON_CONDITION.test(sentence) && !MEANT_BY.test(sentence))
     .flatMap((sentence) => {
@@ -255,7 +255,7 @@ const bare = (word: string): string =>
 
 /** Empty when the request says more than such sentences can. */
 export function thingsWanted(request: string): ThingsWanted {
-  const sentences = request.length > MOST_CHARACTERS ? [] : request.split(/(?<=[.!?;])\s+|\n+/);
+  const sentences = request.length > MAX_CHARACTERS ? [] : request.split(/(?<=[.!?;])\s+|\n+/);
   const plainly = sentences.filter((sentence) => !CONDITION.test(sentence));
   const renamed = plainly.flatMap((sentence) => {
     const [, from, to] = RENAMED.exec(sentence) ?? [];
@@ -344,10 +344,10 @@ const MANIFESTS: readonly Manifest[] = [
   },
 ];
 
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 async function textIn(box: Box, file: string): Promise<string | undefined> {
-  const read = await box.read(file, { offset: 0, limit: MOST_BYTES });
+  const read = await box.read(file, { offset: 0, limit: MAX_BYTES });
   return read.kind === "ok" ? textOfBytes(read.value.content) : undefined;
 }
 
@@ -381,7 +381,7 @@ async function dependedOn(packages: readonly string[], box: Box): Promise<readon
 }
 
 /** Most changed files that are searched: with more, the claim is believed. */
-const MOST_FILES = 30;
+const MAX_FILES = 30;
 
 /** Equates the spellings that languages use for a name: `--dry-run`, `dry_run`, `dryRun`. */
 const plain = (text: string): string => text.replaceAll(/[-_]/g, "").toLowerCase();
@@ -393,7 +393,7 @@ async function notIn(names: readonly string[], box: Box): Promise<readonly strin
   let looked = 0;
   for (const { path, what } of all) {
     if (what === "deleted" || isCache(path)) continue;
-    if ((looked += 1) > MOST_FILES) return [];
+    if ((looked += 1) > MAX_FILES) return [];
     const text = plain((await textIn(box, path)) ?? "");
     for (const name of wanted) if (text.includes(plain(name))) wanted.delete(name);
   }
@@ -401,7 +401,7 @@ async function notIn(names: readonly string[], box: Box): Promise<readonly strin
 }
 
 const GREP_KEEP = { head: 4096, tail: 0 };
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** Text for people may still mention the old name. */
 async function leftIn(names: readonly string[], box: Box): Promise<readonly string[]> {
@@ -433,8 +433,8 @@ async function grep(box: Box, what: readonly string[]): Promise<string> {
   const words = ["git", "grep", "--no-index", "--exclude-standard", "-zlI", ...what, "--", ".", ...prose];
   const { exit_code, stdout } = await box.exec({ words, timeoutMs: TIME_MS, keep: GREP_KEEP }, NEVER);
   const files = exit_code === 0 ? textOfBytes(stdout.head).split("\0").filter(Boolean) : [];
-  const more = files.length > MOST_NAMED ? ", …" : "";
-  return `${files.slice(0, MOST_NAMED).map(visibleLine).join(", ")}${more}`;
+  const more = files.length > MAX_NAMED ? ", …" : "";
+  return `${files.slice(0, MAX_NAMED).map(visibleLine).join(", ")}${more}`;
 }
 
 /** A command with which a small model can rename in all files, if a shell reads both names literally. */

@@ -86,7 +86,7 @@ const MOMENT_MS = 10_000;
 /** Share of the run's remaining time that a project's own check may take before the first turn: it may never end. */
 const SHARE_BEFORE = 1 / 4;
 /** Changes after which a check that did not end is still given a moment. */
-const MOST_UNENDED = 3;
+const MAX_UNENDED = 3;
 const NOT_ASKED = "it would need approval";
 /** Keeps the check from leaving caches in the workspace besides what its tests write. */
 const NO_CACHES = { PYTHONDONTWRITEBYTECODE: "1" };
@@ -252,7 +252,7 @@ export class Verification {
     this.#isRed = false;
     this.#isGreen = false;
     const isLong =
-      this.#runsWithoutEnd === undefined ? this.#tookMs >= MOMENT_MS : this.#runsWithoutEnd >= MOST_UNENDED;
+      this.#runsWithoutEnd === undefined ? this.#tookMs >= MOMENT_MS : this.#runsWithoutEnd >= MAX_UNENDED;
     if (!this.wasRed || isLong) return undefined;
     const run = await this.#run(agent, "between", signal);
     if (signal.aborted) return undefined;

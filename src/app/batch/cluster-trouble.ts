@@ -21,9 +21,9 @@ export const realClock: Clock = {
 };
 
 const FIRST_WAIT_MS = 1000;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 /** Upper bound of the wait that a server asks for. */
-const LONGEST_SERVER_WAIT_MS = 120_000;
+const MAX_SERVER_WAIT_MS = 120_000;
 /** How long to wait for an API server that is away, and for a batch in which no pod begins. */
 export const PATIENCE_MS = 10 * 60_000;
 
@@ -48,7 +48,7 @@ export async function patiently<T>(
 ): Promise<T> {
   const since = clock.now();
   const own = Symbol("request");
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(MAX_WAIT_MS, wait * 2)) {
     try {
       const answer = await ask();
       if (troubles.has(own)) {
@@ -68,7 +68,7 @@ export async function patiently<T>(
       if (!troubles.has(own)) troubles.set(own, what);
       // Up to half of each wait is random, so that many watchers do not come back at the same time.
       const pause = wait * (0.5 + clock.random() / 2);
-      await clock.sleep(Math.max(pause, Math.min(thrown.retryAfterMs ?? 0, LONGEST_SERVER_WAIT_MS)), signal);
+      await clock.sleep(Math.max(pause, Math.min(thrown.retryAfterMs ?? 0, MAX_SERVER_WAIT_MS)), signal);
     }
   }
 }

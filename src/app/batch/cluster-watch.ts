@@ -108,7 +108,7 @@ async function settleAll(batch: WatchedBatch, rows: KnownRows, signal: AbortSign
 }
 
 /** If more rows than this have finished, one request for all pods is cheaper. */
-const MOST_SINGLE_REQUESTS = 10;
+const MAX_SINGLE_REQUESTS = 10;
 
 /**
  * Brings the pods of finished rows up to date with the Job: the watch may lag behind the Job, or may have been
@@ -124,7 +124,7 @@ async function catchUp(
   const onPod: OnPod = (pod, object) => rows.see(pod, object);
   const unknown = rows.unknown(job);
   const labels =
-    unknown.length > MOST_SINGLE_REQUESTS ? [{ hash }] : unknown.map((index) => ({ hash, index }));
+    unknown.length > MAX_SINGLE_REQUESTS ? [{ hash }] : unknown.map((index) => ({ hash, index }));
   for (const of of labels) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal, true);
 }
 

@@ -69,7 +69,7 @@ interface TryResult {
 /** Causes outside the row, which may be gone at the next try. */
 export const TRANSIENT: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
 const FIRST_WAIT_MS = 2000;
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /**
  * Runs a row to its end. Rejects if the signal cut the row off, so that it has not finished, or if nothing can be kept.
@@ -85,7 +85,7 @@ export async function runRow(row: BatchRow, plan: RowPlan, signal: AbortSignal):
       const duration_ms = Math.round(performance.now() - started);
       return resultOf(row, { outcome, finished }, { usage, attempts: retries, duration_ms });
     }
-    const ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);
+    const ms = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);
     const why = visibleLine(outcome.reason.split("\n")[0] ?? "");
     plan.warn(`row ${row.row} is retried in ${ms / 1000} s (${outcome.cause}): ${why}`);
     await sleep(ms, undefined, { signal });

@@ -196,11 +196,11 @@ function sinceRecord(
   listed: ListedPackages,
 ): EnvironmentRecord["installed"] {
   const since = installedSince(before?.installed?.packages ?? [], listed);
-  const packages = listed.packages.slice(0, MOST_PACKAGES);
-  return { ...since, packages, programs: listed.programs.slice(0, MOST_PACKAGES) };
+  const packages = listed.packages.slice(0, MAX_PACKAGES);
+  return { ...since, packages, programs: listed.programs.slice(0, MAX_PACKAGES) };
 }
 
-const MOST_PACKAGES = 20_000;
+const MAX_PACKAGES = 20_000;
 
 /** Builds the system layer, whose steps come first. */
 function buildSystemLayer(making: Build): Promise<string | null> {

@@ -70,7 +70,7 @@ const KEPT_VARIABLES = [
 ];
 
 /** In UTF-16 units. */
-const MOST_LOG = 64 * 1024;
+const MAX_LOG = 64 * 1024;
 
 const EMPTY: ToolCatalogue = { tools: [], left: [] };
 const NO_TOOLS: readonly AnyTool[] = [];
@@ -155,7 +155,7 @@ export class McpSession implements Extensions {
     const transport = new LineTransport(start);
     // Keeps the stderr output of an earlier start.
     const before = served.errors();
-    served.errors = () => `${before}${transport.errors}`.slice(-MOST_LOG);
+    served.errors = () => `${before}${transport.errors}`.slice(-MAX_LOG);
     return { transport, end: transport.end };
   }
 

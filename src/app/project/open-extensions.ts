@@ -166,7 +166,7 @@ async function searchTools(
 
 /** Keys of services and of models; the secrets of the settings are added to them. */
 const KEYS = ["TAVILY_API_KEY", "EXA_API_KEY", "BRAVE_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
-const LEAST = 8;
+const MIN_SECRET_LENGTH = 8;
 
 const knownValues = (
   { env }: Pick<Host, "env">,
@@ -174,5 +174,5 @@ const knownValues = (
 ): readonly KnownValue[] =>
   [...new Set([...KEYS, ...Object.keys(secrets)])].flatMap((name) => {
     const value = env[name] ?? "";
-    return value.length < LEAST ? [] : [{ name, value }];
+    return value.length < MIN_SECRET_LENGTH ? [] : [{ name, value }];
   });

@@ -265,9 +265,9 @@ async function withCanaries(box: OwnedBox, { emit, end }: CanaryWatch): Promise<
   });
 }
 
-const MOST = 200;
+const MAX_COMMAND_LENGTH = 200;
 
 function commandText(words: readonly string[]): string {
   const line = visibleLine(words.join(" "));
-  return clipped(line, MOST);
+  return clipped(line, MAX_COMMAND_LENGTH);
 }

@@ -106,13 +106,13 @@ const jobsAlone = (): HarnessError =>
 /** Added to the base temperature, from the first candidate on; the last value applies to all later candidates. */
 const RISES = [0, 0.3, 0.5, 0.7, 0.8] as const;
 /** The highest temperature that every server accepts. */
-const HIGHEST = 1;
+const MAX_TEMPERATURE = 1;
 
 /** The first candidate is asked like any run, each later one at a higher temperature; null: the default. */
 export function temperatureOf(nth: number, base: number | null): number | null {
   if (nth === 1) return base;
   const rise = RISES[Math.min(nth, RISES.length) - 1] ?? 0;
-  const wanted = Math.min((base ?? TOOL_TEMPERATURE) + rise, Math.max(base ?? 0, HIGHEST));
+  const wanted = Math.min((base ?? TOOL_TEMPERATURE) + rise, Math.max(base ?? 0, MAX_TEMPERATURE));
   return Math.round(wanted * 100) / 100;
 }
 

@@ -46,10 +46,10 @@ export interface BundleList {
 }
 
 /** Deep enough for the volume of a batch: its hash, the folder of its results, the files. */
-const DEEPEST_FOLDER = 3;
+const MAX_FOLDER_DEPTH = 3;
 /** The most entries of a folder and its subfolders, so that the search ends in any tree. */
-const MOST_ENTRIES = 100_000;
-const MOST_FAULTS = 1000;
+const MAX_ENTRIES = 100_000;
+const MAX_FAULTS = 1000;
 const HEAD_BYTES = 512;
 
 /**
@@ -71,7 +71,7 @@ export async function bundledSessions(
         ? await readOne(host, file, { query, alone: many === undefined, isFatal })
         : { fault };
     if (look.fault !== undefined) found.faults.push(look.fault);
-    if (found.faults.length === MOST_FAULTS) {
+    if (found.faults.length === MAX_FAULTS) {
       found.faults.push(`${place}: the files after ${file} were not read`);
       break;
     }
@@ -109,7 +109,7 @@ async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<FileG
 async function* bounded(files: AsyncIterable<string>, place: string): AsyncGenerator<Candidate> {
   let entries = 0;
   for await (const file of files) {
-    if ((entries += 1) > MOST_ENTRIES) {
+    if ((entries += 1) > MAX_ENTRIES) {
       yield tooManyEntries(place);
       return;
     }
@@ -119,7 +119,7 @@ async function* bounded(files: AsyncIterable<string>, place: string): AsyncGener
 
 const tooManyEntries = (place: string): Candidate => ({
   file: place,
-  fault: `${place}: more than ${MOST_ENTRIES} files; not all were read`,
+  fault: `${place}: more than ${MAX_ENTRIES} files; not all were read`,
 });
 
 interface BundleLook {
@@ -179,7 +179,7 @@ async function* filesIn(place: string): AsyncGenerator<Candidate> {
     const found: { readonly name: string; readonly kind: "folder" | "file" }[] = [];
     try {
       for await (const entry of await opendir(bytesOfName(folder), BY_BYTES)) {
-        if ((entries += 1) > MOST_ENTRIES) break;
+        if ((entries += 1) > MAX_ENTRIES) break;
         const kind = entry.isDirectory() ? "folder" : entry.isFile() ? "file" : undefined;
         if (kind !== undefined) found.push({ name: textOfName(entry.name as unknown as Buffer), kind });
       }
@@ -188,10 +188,10 @@ async function* filesIn(place: string): AsyncGenerator<Candidate> {
     }
     for (const { name, kind } of found.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const file = path.join(folder, name);
-      if (kind === "folder" && depth < DEEPEST_FOLDER) folders.push({ folder: file, depth: depth + 1 });
+      if (kind === "folder" && depth < MAX_FOLDER_DEPTH) folders.push({ folder: file, depth: depth + 1 });
       else if (kind === "file" && (await mayBeOne(file))) yield { file };
     }
-    if (entries > MOST_ENTRIES) {
+    if (entries > MAX_ENTRIES) {
       yield tooManyEntries(place);
       return;
     }
@@ -373,7 +373,7 @@ function valueIn(line: string): unknown {
   return isDeep(line) ? undefined : parsedJson(line);
 }
 
-const DEEPEST_JSON = 1000;
+const MAX_JSON_DEPTH = 1000;
 
 /** Whether the line is nested too deeply for code that walks through it recursively. */
 function isDeep(line: string): boolean {
@@ -385,7 +385,7 @@ function isDeep(line: string): boolean {
     else if (sign === '"') text = !text;
     else if (!text && (sign === "{" || sign === "[")) depth += 1;
     else if (!text && (sign === "}" || sign === "]")) depth -= 1;
-    if (depth > DEEPEST_JSON) return true;
+    if (depth > MAX_JSON_DEPTH) return true;
   }
   return false;
 }

@@ -386,7 +386,7 @@ const SIGNALS: ReadonlyMap<number | undefined, Signal> = new Map([
 ]);
 
 /** A longer timer would fire after a millisecond. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 /**
  * Ends a request where it was ended then: at the same call after the same time, or at the model request that had no
@@ -422,7 +422,7 @@ export class PastInterrupt implements Disposable {
       this.#seen += 1;
     }
     if (event.type === "call.decided" && event.call === this.#call && event.runs)
-      this.#timer ??= setTimeout(() => this.#end(), Math.min(stop.ms, LONGEST_MS));
+      this.#timer ??= setTimeout(() => this.#end(), Math.min(stop.ms, MAX_MS));
   }
 
   #end(): void {

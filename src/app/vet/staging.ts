@@ -88,7 +88,7 @@ export async function staged(
   const tree = path.join(place.folder, "tree");
   const from =
     settings.isolation === "copy"
-      ? await copyOf(host, keep, MOST_COPIED)
+      ? await copyOf(host, keep, MAX_COPIED)
       : path.join(layersIn(host.places.state), keep, "upper");
   await rename(path.join(from, "tree"), tree).catch((thrown: unknown) => {
     if (errorCode(thrown) !== "EXDEV") throw thrown;
@@ -119,7 +119,7 @@ async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
 }
 
 /** The limits are the disk that a local box may fill, and the number of files that an archive may have. */
-const MOST_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
+const MAX_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
 
 /** Brings the result of a staging box on a remote engine, or in a pod, to this machine; returns its folder. */
 async function copyOf(host: Host, keep: string, most: ArchiveLimits): Promise<string> {
@@ -190,9 +190,9 @@ async function onlyFolder(tree: string): Promise<string> {
 }
 
 const MiB = 2 ** 20;
-const MOST_BYTES = 1024 * MiB;
-const MOST_ENTRIES = 200_000;
-const MOST_PACKED = 1024 * MiB;
+const MAX_BYTES = 1024 * MiB;
+const MAX_ENTRIES = 200_000;
+const MAX_PACKED = 1024 * MiB;
 const UNPACK_MS = 120_000;
 const KEEP = { head: 512 * 1024, tail: 16 * 1024 };
 
@@ -200,8 +200,8 @@ type UnpackReport = Unpacked & { readonly error?: string };
 
 async function unpackArchive(box: OwnedBox, file: string, signal: AbortSignal): Promise<Filled> {
   const { size } = await lstat(file);
-  if (size > MOST_PACKED) throw unreadable(file, "it is larger than 1 GiB");
-  const limits = [MOST_BYTES, MOST_ENTRIES].map(String);
+  if (size > MAX_PACKED) throw unreadable(file, "it is larger than 1 GiB");
+  const limits = [MAX_BYTES, MAX_ENTRIES].map(String);
   const words = ["python3", "-I", "-c", UNPACK, `${box.workspace}/tree`, ...limits];
   const input = createReadStream(file);
   const result = await box.exec({ words, timeoutMs: UNPACK_MS, keep: KEEP, input }, signal);

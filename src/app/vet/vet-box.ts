@@ -129,9 +129,9 @@ const GiB = 2 ** 30;
 /** How much of the disk a step may fill, and how much must stay free. */
 export const BUDGET = { growth: 4 * GiB, floor: GiB, inodes: 50_000 };
 /** Enough for compilers; a fork bomb ends sooner. */
-const MOST_PIDS = 256;
+const MAX_PIDS = 256;
 
-export const mostPids = ({ pids }: Pick<Settings, "pids">): number => Math.min(pids, MOST_PIDS);
+export const mostPids = ({ pids }: Pick<Settings, "pids">): number => Math.min(pids, MAX_PIDS);
 
 const NO_GIT_PRESET = "git";
 

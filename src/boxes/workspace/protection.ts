@@ -165,9 +165,9 @@ function linkedLines(root: string, linked: readonly string[]): readonly string[]
   ];
 }
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
-const listed = (files: readonly string[]): string => firstOf(files, MOST_NAMED, printed);
+const listed = (files: readonly string[]): string => firstOf(files, MAX_NAMED, printed);
 
 const PIECE = 64;
 

@@ -144,10 +144,10 @@ async function privateFolder(into: string, at: string): Promise<string> {
   return mkdtemp(path.join(into, `${at.replaceAll(":", "-")}-`));
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 function notMoved(planted: readonly string[], why: string, thrown: unknown): HarnessError {
-  const names = firstOf(planted, MOST_NAMED, (file) => shortened(printed(file)));
+  const names = firstOf(planted, MAX_NAMED, (file) => shortened(printed(file)));
   return new HarnessError(
     EXIT.sandbox,
     `${names} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,

@@ -110,7 +110,7 @@ const QUOTA_BYTES = 20 * 2 ** 30;
 /** Above this share of the limit there is a warning. */
 const WARN_SHARE = 0.8;
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 interface QuotaOptions {
   readonly warn: (text: string) => void;
@@ -130,7 +130,7 @@ async function refuseWithoutRoom(
   const all = await Promise.all(kept.map(usedSpaceOf));
   const bytes = all.reduce((sum, each) => sum + each.bytes, 0);
   if (bytes <= quota * WARN_SHARE) return;
-  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_NAMED);
+  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MAX_NAMED);
   const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
   const usage = `unapplied changes of sessions take up ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
   if (bytes <= quota) return warn(usage);

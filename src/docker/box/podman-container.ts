@@ -7,7 +7,7 @@ import { asList, type Fields, fieldsOf } from "../../core/raw-data.ts";
 import { environmentLines, type Inspected, labelLines, mountLines } from "./container-check.ts";
 import { type BoxPlan, containerSpec } from "../container-spec.ts";
 import { askEngine, type Engine } from "../engine.ts";
-import { MOST_PROCESSES, ociDifferences, PERIOD, podmanSpec, quotaOf } from "./podman-spec.ts";
+import { MAX_PROCESSES, ociDifferences, PERIOD, podmanSpec, quotaOf } from "./podman-spec.ts";
 
 /**
  * Containers through Podman's own interface. Its report of a container leaves out and renames much of the request; so
@@ -124,8 +124,8 @@ function refuseOpen({ mode }: BoxPlan): void {
 /** This process's own limit, because an engine of this machine has the same or a higher one. */
 async function mostProcesses(): Promise<number> {
   const text = await readFile("/proc/self/limits", "utf8").catch(() => "");
-  const own = Number(/^Max processes\s+\S+\s+(\d+)/m.exec(text)?.[1] ?? MOST_PROCESSES);
-  return Math.min(own, MOST_PROCESSES);
+  const own = Number(/^Max processes\s+\S+\s+(\d+)/m.exec(text)?.[1] ?? MAX_PROCESSES);
+  return Math.min(own, MAX_PROCESSES);
 }
 
 /** The oldest version of the interface that has all of this; later versions answer to it. */

@@ -19,7 +19,7 @@ interface PodmanOptions {
 }
 
 /** More than any box has, and no more than any service of the engine may set. */
-export const MOST_PROCESSES = 32_768;
+export const MAX_PROCESSES = 32_768;
 
 /**
  * The plan in the terms of Podman's own interface. The interface that Podman shares with Docker takes no profile as

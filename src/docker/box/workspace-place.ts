@@ -154,11 +154,11 @@ async function* counted(
   }
 }
 
-const MOST_REPORTED = 5;
+const MAX_REPORTED = 5;
 
 const skippedLines = (skipped: readonly Skipped[]): readonly string[] => [
-  ...skipped.slice(0, MOST_REPORTED).map(({ path, why }) => `not in the copy: ${path}: ${why}`),
-  ...(skipped.length > MOST_REPORTED ? [`not in the copy: ${skipped.length - MOST_REPORTED} more`] : []),
+  ...skipped.slice(0, MAX_REPORTED).map(({ path, why }) => `not in the copy: ${path}: ${why}`),
+  ...(skipped.length > MAX_REPORTED ? [`not in the copy: ${skipped.length - MAX_REPORTED} more`] : []),
 ];
 
 /** The workspace as the lower layer. The box writes to the upper layer: its session's, or its own, then lost. */

@@ -20,7 +20,7 @@ import {
   FLOODED,
   forwardRequest,
   isMalformed,
-  LONGEST_HEAD,
+  MAX_HEAD_LENGTH,
   RequestQueue,
 } from "./forward-request.ts";
 import { isDenial, mustSeeInto, shown } from "./judge-host.ts";
@@ -69,14 +69,14 @@ export interface EgressProxy extends AsyncDisposable {
 }
 
 /** The kernel's limit for a socket's path, to which it adds a NUL. */
-const LONGEST_PATH = 107;
+const MAX_PATH_LENGTH = 107;
 
 export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
   const socket = path.join(options.folder, EGRESS_SOCKET);
-  if (Buffer.byteLength(socket) > LONGEST_PATH)
+  if (Buffer.byteLength(socket) > MAX_PATH_LENGTH)
     throw new HarnessError(
       EXIT.sandbox,
-      `the path of the egress proxy's socket has more than ${LONGEST_PATH} bytes: ${socket}`,
+      `the path of the egress proxy's socket has more than ${MAX_PATH_LENGTH} bytes: ${socket}`,
       "choose a shorter folder for temporary files: TMPDIR=/tmp",
     );
   makeFolder(options.folder, 0o777);
@@ -104,12 +104,12 @@ export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
 const BACKLOG = 4096;
 
 /** A shorter value occurs too often in answers to be taken out of them. */
-const SHORTEST_SECRET = 6;
+const MIN_SECRET_LENGTH = 6;
 
 function checkSecrets(secrets: readonly SecretBinding[]): void {
-  const short = secrets.find(({ value }) => value.length < SHORTEST_SECRET);
+  const short = secrets.find(({ value }) => value.length < MIN_SECRET_LENGTH);
   if (short === undefined) return;
-  const message = `the secret ${short.name} has fewer than ${SHORTEST_SECRET} characters: it could not be kept from the box`;
+  const message = `the secret ${short.name} has fewer than ${MIN_SECRET_LENGTH} characters: it could not be kept from the box`;
   throw new HarnessError(
     EXIT.usage,
     message,
@@ -139,7 +139,7 @@ class Proxy {
     });
     if (secrets.length > 0 || grants.some(({ methods }) => methods !== null)) this.#tlsEnding();
     this.#server = createServer({
-      maxHeaderSize: LONGEST_HEAD,
+      maxHeaderSize: MAX_HEAD_LENGTH,
       headersTimeout: limits.headMs,
       requestTimeout: 0,
       keepAliveTimeout: limits.idleMs,

@@ -17,7 +17,7 @@ import type { ByteMeter } from "./tunnel.ts";
 /** One request, made anew for its server, and the answer's way back. */
 
 /** Headers are limited to this many bytes on both sides. */
-export const LONGEST_HEAD = 32 * 1024;
+export const MAX_HEAD_LENGTH = 32 * 1024;
 
 /** Headers that concern one connection and not the request; headers that `Connection` names are removed with them. */
 const HOP: ReadonlySet<string> = new Set([
@@ -151,7 +151,7 @@ async function attempt(forwarding: Forwarding, body: Buffer | null, again: boole
     headers: [...(rewriting?.requestHeaders(raw) ?? raw), ...framing(request, body)],
     setHost: false,
     insecureHTTPParser: false,
-    maxHeaderSize: LONGEST_HEAD,
+    maxHeaderSize: MAX_HEAD_LENGTH,
   });
   forwarding.meter.take("up", headLength(forwarding.target, raw), line);
   sent.setTimeout(forwarding.idleMs, () =>
@@ -286,8 +286,8 @@ function counting(take: (bytes: number) => boolean): Transform {
 }
 
 /** Requests of one connection that may wait for the ones before them; apt sends ten at a time. */
-export const MOST_WAITING = 100;
-export const FLOODED = `more than ${MOST_WAITING} requests in one connection wait for an answer`;
+export const MAX_WAITING = 100;
+export const FLOODED = `more than ${MAX_WAITING} requests in one connection wait for an answer`;
 
 /**
  * Serves the requests of one connection one after the other: node:http hands over all requests that came in one piece,
@@ -314,7 +314,7 @@ export class RequestQueue {
     response.on("error", () => undefined);
     if (socket.destroyed) return;
     const { turn: before, waiting } = this.#last.get(socket) ?? { turn: undefined, waiting: new Set() };
-    if (waiting.size >= MOST_WAITING) {
+    if (waiting.size >= MAX_WAITING) {
       this.#flooded(socket);
       return void socket.destroy();
     }

@@ -45,9 +45,9 @@ const FILE_VARIABLES: readonly string[] = [
 const FOLDER_VARIABLES: readonly string[] = ["SSL_CERT_DIR", "GIT_SSL_CAPATH"];
 
 /** For all files together; a system's own bundle has a quarter of a megabyte. */
-const MOST_BYTES = 16 * 2 ** 20;
-const MOST_FILES = 2000;
-const MOST_CERTIFICATES = 5000;
+const MAX_BYTES = 16 * 2 ** 20;
+const MAX_FILES = 2000;
+const MAX_CERTIFICATES = 5000;
 
 /** Returns only the bundle; warns about what cannot be used. */
 export async function hostTrust(env: Env, warn: (text: string) => void): Promise<string> {
@@ -106,9 +106,9 @@ class CertificateCollector {
       const names = (await readdir(folder)).filter((name) =>
         /^[0-9a-f]{8}\.\d+$|\.(?:pem|crt|cer)$/.test(name),
       );
-      if (names.length > MOST_FILES)
-        this.#troubles.push(`${from}: ${folder} has more than ${MOST_FILES} files`);
-      const files = names.toSorted().slice(0, MOST_FILES);
+      if (names.length > MAX_FILES)
+        this.#troubles.push(`${from}: ${folder} has more than ${MAX_FILES} files`);
+      const files = names.toSorted().slice(0, MAX_FILES);
       const texts = await Promise.all(files.map((name) => this.#text(path.join(folder, name), from)));
       this.#add(texts.map((text) => text ?? "").join("\n"), `${from} (${folder})`, false);
     } catch (thrown) {
@@ -121,7 +121,7 @@ class CertificateCollector {
       const facts = await stat(file);
       if (!facts.isFile()) return void this.#troubles.push(`${from}: ${file} is not a file`);
       this.#bytes += facts.size;
-      if (this.#bytes > MOST_BYTES)
+      if (this.#bytes > MAX_BYTES)
         return void this.#troubles.push(
           `${from}: ${file} is left out, because all files together are too large`,
         );
@@ -142,7 +142,7 @@ class CertificateCollector {
       const certificate = readCertificate(block);
       if (certificate !== undefined) this.#blocks.add(block);
       if (certificate === undefined) unreadable += 1;
-      else if (this.#certificates.size < MOST_CERTIFICATES) this.#certificates.set(...certificate);
+      else if (this.#certificates.size < MAX_CERTIFICATES) this.#certificates.set(...certificate);
     }
     if (unreadable > 0) this.#troubles.push(`${from}: ${unreadable} certificates in it cannot be read`);
     if (blocks.length === 0 && expected) this.#troubles.push(`${from}: it contains no certificate in PEM`);

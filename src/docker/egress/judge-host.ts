@@ -154,7 +154,7 @@ interface Unreadable {
 
 export const isUnreadable = (read: object): read is Unreadable => "unreadable" in read;
 
-const LONGEST = 253;
+const MAX_HOST_LENGTH = 253;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /** Characters that programs treat differently: some skip them, some stop at them, some decode them. */
@@ -166,7 +166,7 @@ const FORBIDDEN = /[\u0000-\u0020\u007f-\u00a0%@/\\?#<>^|`{}"]/;
  */
 export function parseAuthority(text: string, defaultPort: number | null): Authority | Unreadable {
   if (text === "") return { unreadable: "no host is named" };
-  if (text.length > LONGEST + 6) return { unreadable: "the host name is too long" };
+  if (text.length > MAX_HOST_LENGTH + 6) return { unreadable: "the host name is too long" };
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/.exec(text);
   if (match === null) return { unreadable: "colons or brackets where none belong" };
   const [, named = "", written] = match;
@@ -194,7 +194,7 @@ function parseHost(text: string): Host | Unreadable {
   if (parsed.startsWith("[")) return { host: unmapped(parsed.slice(1, -1)), literal: true };
   if (isIP(parsed) !== 0) return { host: parsed, literal: true };
   const host = parsed.endsWith(".") ? parsed.slice(0, -1) : parsed;
-  if (host.length > LONGEST) return { unreadable: "the host name is too long" };
+  if (host.length > MAX_HOST_LENGTH) return { unreadable: "the host name is too long" };
   if (!host.split(".").every((label) => LABEL.test(label)))
     return { unreadable: "a part of the name that is not allowed in a host name" };
   return { host, literal: false };

@@ -5,7 +5,7 @@ import { isDenial, shown } from "./judge-host.ts";
 import { EGRESS_LIMITS, EgressGate, isErrorReply, type AllowedRequest } from "./egress-gate.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import type { EgressOptions } from "./egress-proxy.ts";
-import { LONGEST_HEAD, pairsOf } from "./forward-request.ts";
+import { MAX_HEAD_LENGTH, pairsOf } from "./forward-request.ts";
 import { dialDirectly, type HostConnection, resolveOnHost, upstreamFrom, verifiedTls } from "./reach-host.ts";
 
 type OwnOptions = Omit<EgressOptions, "folder" | "secrets">;
@@ -138,7 +138,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
       headers,
       setHost: false,
       insecureHTTPParser: false,
-      maxHeaderSize: LONGEST_HEAD,
+      maxHeaderSize: MAX_HEAD_LENGTH,
     });
     sent.setTimeout(limits.idleMs, () =>
       sent.destroy(new Error(`nothing came for ${limits.idleMs / 1000} s`)),

@@ -95,7 +95,7 @@ async function addressesOf(
 }
 
 /** Limits what a name with very many addresses may cost. */
-const MOST_TRIED = 4;
+const MAX_TRIED = 4;
 
 async function dialFirst(
   authority: Authority,
@@ -103,7 +103,7 @@ async function dialFirst(
   { dial, connectMs }: ReachOptions,
 ): Promise<Socket | Unreachable> {
   const failures: string[] = [];
-  for (const address of addresses.slice(0, MOST_TRIED)) {
+  for (const address of addresses.slice(0, MAX_TRIED)) {
     const socket = dial(address, authority.port);
     try {
       if (socket.connecting) await once(socket, "connect", { signal: waitingTimeout(connectMs) });
@@ -279,7 +279,7 @@ async function dialProxy(proxy: ProxyServer, { connectMs, roots }: Dialing): Pro
 }
 
 /** The most bytes that a proxy may send before its tunnel begins. */
-const LONGEST_ANSWER = 16 * 1024;
+const MAX_ANSWER_LENGTH = 16 * 1024;
 
 /** A tunnel through the proxy. The proxy resolves the name itself: nobody here can judge the address. */
 async function tunnelThrough(
@@ -321,7 +321,7 @@ async function answeredStatus(socket: Socket, withinMs: number): Promise<number>
     }
     bytes = Buffer.concat([bytes, chunk]);
     const end = bytes.indexOf("\r\n\r\n");
-    if (end === -1 && bytes.length < LONGEST_ANSWER) continue;
+    if (end === -1 && bytes.length < MAX_ANSWER_LENGTH) continue;
     if (end === -1) throw new Error("its answer is too long");
     if (bytes.length > end + 4) socket.unshift(bytes.subarray(end + 4));
     socket.removeAllListeners("readable");

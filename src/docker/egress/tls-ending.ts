@@ -10,7 +10,7 @@ import {
   FLOODED,
   forwardRequest,
   isMalformed,
-  LONGEST_HEAD,
+  MAX_HEAD_LENGTH,
   RequestQueue,
 } from "./forward-request.ts";
 import { verifiedTls } from "./reach-host.ts";
@@ -39,7 +39,7 @@ export class TlsEnding {
     this.#authority = authority;
     this.#turns = new RequestQueue(() => gate.denyUnread(null, "connections", FLOODED));
     this.#server = createServer({
-      maxHeaderSize: LONGEST_HEAD,
+      maxHeaderSize: MAX_HEAD_LENGTH,
       requireHostHeader: true,
       insecureHTTPParser: false,
       headersTimeout: gate.limits.idleMs,
@@ -200,7 +200,7 @@ export interface SessionAuthority {
 const DAY_MS = 86_400_000;
 /** Longer than any run; short enough for every verifier. */
 const LIFETIME_MS = 30 * DAY_MS;
-const MOST_KEPT = 1000;
+const MAX_KEPT = 1000;
 
 export function makeSessionAuthority(now = Date.now()): SessionAuthority {
   const [authority, leaf] = [keyPair(), keyPair()];
@@ -214,7 +214,7 @@ export function makeSessionAuthority(now = Date.now()): SessionAuthority {
     contextFor: (host) => {
       const known = kept.get(host);
       if (known !== undefined) return known;
-      if (kept.size >= MOST_KEPT) kept.clear();
+      if (kept.size >= MAX_KEPT) kept.clear();
       const cert = certificate(issuer, leaf.publicKey, "a host behind the harness proxy", leafFor(host));
       const context = createSecureContext({ key, cert, minVersion: "TLSv1.2" });
       kept.set(host, context);

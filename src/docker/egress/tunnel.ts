@@ -166,8 +166,8 @@ type HelloRead =
   | { readonly kind: "denied"; readonly denial: EgressDenial };
 
 /** The most bytes of a complete hello, and the most records it may be cut into: each new piece has all read anew. */
-export const LONGEST_HELLO = 16 * 1024;
-export const MOST_RECORDS = 64;
+export const MAX_HELLO_LENGTH = 16 * 1024;
+export const MAX_RECORDS = 64;
 
 const denied = (rule: string, reason: string): HelloRead => ({ kind: "denied", denial: { rule, reason } });
 
@@ -184,7 +184,7 @@ export function readClientHello(bytes: Buffer): HelloRead {
     if (!beginsRecord(bytes.subarray(at, at + 3))) return NOT_TLS;
     if (bytes.length < at + 5) break;
     const size = bytes.readUInt16BE(at + 3);
-    if (size === 0 || size > LONGEST_HELLO || parts.length === MOST_RECORDS) return MALFORMED;
+    if (size === 0 || size > MAX_HELLO_LENGTH || parts.length === MAX_RECORDS) return MALFORMED;
     parts.push(bytes.subarray(at + 5, at + 5 + size));
     length += parts.at(-1)?.length ?? 0;
     at += 5 + size;
@@ -192,7 +192,7 @@ export function readClientHello(bytes: Buffer): HelloRead {
     if (whole?.kind === "hello") return bytes.length < at ? MALFORMED : { ...whole, length: at };
     if (whole !== undefined) return whole;
   }
-  return bytes.length >= LONGEST_HELLO ? TOO_LONG : { kind: "more" };
+  return bytes.length >= MAX_HELLO_LENGTH ? TOO_LONG : { kind: "more" };
 }
 
 const beginsRecord = ([type, major = 3, minor = 0]: Buffer): boolean =>
@@ -202,7 +202,7 @@ function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | und
   if (length > 0 && parts[0]?.[0] !== 1) return NOT_TLS;
   if (length < 4) return undefined;
   const size = Buffer.concat(parts.slice(0, 4), Math.min(length, 4)).readUIntBE(1, 3);
-  if (size > LONGEST_HELLO) return TOO_LONG;
+  if (size > MAX_HELLO_LENGTH) return TOO_LONG;
   if (length < size + 4) return undefined;
   // A message that shares a record with the hello would not be looked at.
   if (length > size + 4) return MALFORMED;
@@ -285,7 +285,7 @@ const HANDSHAKE = 22;
 const BEFORE_RANDOM = 5 + 4 + 2;
 
 /** What a client may send before the server's first message: early data. */
-const MOST_HELD = 4 * LONGEST_HELLO;
+const MAX_HELD = 4 * MAX_HELLO_LENGTH;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -307,18 +307,18 @@ export class SecondHello {
 
   /** Whether the client has to wait before it sends more. */
   get isFull(): boolean {
-    return this.#server !== null && (this.#held?.length ?? 0) > MOST_HELD;
+    return this.#server !== null && (this.#held?.length ?? 0) > MAX_HELD;
   }
 
   /** Looks at the server's bytes before they are passed on; returns the client's bytes that may be passed on now. */
   fromServer(chunk: Buffer): Buffer | EgressDenial {
     if (this.#server === null) return NOTHING;
-    const received = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
+    const received = Buffer.concat([this.#server, chunk.subarray(0, MAX_HELLO_LENGTH)]);
     const hello = received.subarray(skippedLength(received));
     const random = hello.subarray(BEFORE_RANDOM, BEFORE_RANDOM + RETRY.length);
     const isOther = hello.length > 0 && (hello[0] !== HANDSHAKE || (hello[5] ?? 2) !== 2);
     this.#server =
-      isOther || random.length === RETRY.length || received.length > LONGEST_HELLO ? null : received;
+      isOther || random.length === RETRY.length || received.length > MAX_HELLO_LENGTH ? null : received;
     this.#isRequested = !isOther && random.equals(RETRY);
     return this.#passing();
   }
@@ -340,7 +340,7 @@ export class SecondHello {
     const held = this.#held;
     if (held === null || this.#server !== null) return NOTHING;
     const read = this.#isRequested ? readClientHello(held.subarray(skippedLength(held))) : null;
-    if (read?.kind === "more" && held.length <= MOST_HELD) return NOTHING;
+    if (read?.kind === "more" && held.length <= MAX_HELD) return NOTHING;
     this.#held = null;
     if (read === null) return held;
     if (read.kind === "hello") return this.#judge(read) ?? held;

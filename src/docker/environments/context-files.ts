@@ -29,8 +29,8 @@ export interface ContextMatch {
 
 export type Context = ReadonlyMap<string, ContextSource>;
 
-const MOST_FILES = 500;
-const MOST_NAMES = 5000;
+const MAX_FILES = 500;
+const MAX_NAMES = 5000;
 const MAX_FILE = 16 * 2 ** 20;
 const MAX_ALL = 48 * 2 ** 20;
 const MAX_DEPTH = 16;
@@ -131,8 +131,7 @@ class ContextReader {
     const there: readonly string[] = await readdir(at).catch(() => []);
     const names = there.toSorted();
     this.#namesSeen += names.length;
-    if (this.#namesSeen > MOST_NAMES)
-      throw new NotTaken(`there are more than ${MOST_NAMES} names to look at`);
+    if (this.#namesSeen > MAX_NAMES) throw new NotTaken(`there are more than ${MAX_NAMES} names to look at`);
     return names;
   }
 
@@ -158,7 +157,7 @@ class ContextReader {
   async #file(file: string): Promise<Omit<ContextFile, "below">> {
     const there = this.#read.get(file);
     if (there !== undefined) return there;
-    if (this.#read.size >= MOST_FILES) throw new NotTaken(`more than ${MOST_FILES} files would be taken`);
+    if (this.#read.size >= MAX_FILES) throw new NotTaken(`more than ${MAX_FILES} files would be taken`);
     // Each file becomes a line of a list, and its name is shown.
     if (/[\p{Cc}\uFFFD]|^ | $/u.test(file) || file.length > 300) throw new NotTaken("a file has an odd name");
     const from = path.posix.join(this.#place.folder, file);

@@ -19,7 +19,7 @@ import {
 import { type Folder, type Needs, TOP } from "./project-needs.ts";
 import {
   EMPTY_RECIPE,
-  MOST_FOLDERS,
+  MAX_FOLDERS,
   type FoundRecipe,
   PIP_MANAGERS,
   type Recipe,
@@ -291,7 +291,7 @@ class RecipeFinder {
     const [first] = this.#unkept;
     if (first === undefined) return [];
     const named = firstOf(this.#unkept, 3, ({ what }) => what);
-    return [{ what: `${named}: an environment has at most ${MOST_FOLDERS} folders`, from: first.from }];
+    return [{ what: `${named}: an environment has at most ${MAX_FOLDERS} folders`, from: first.from }];
   }
 
   versions(folder: string, content: Folder): void {
@@ -371,7 +371,7 @@ class RecipeFinder {
     for (const name of names.map((each) => pathIn(folder, each))) {
       const { folders } = this.#recipe;
       if (folders.includes(name)) continue;
-      if (folders.length >= MOST_FOLDERS) {
+      if (folders.length >= MAX_FOLDERS) {
         this.#unkept.push({ what: name, from });
         continue;
       }

@@ -201,7 +201,7 @@ const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   typeof value === "object" && value !== null ? Object.entries(value) : [];
 
 /** The most packages that are named; all of them are counted. */
-const MOST_NAMED = 500;
+const MAX_NAMED = 500;
 
 const keyOf = ({ ecosystem, name, version }: Package): string => `${ecosystem} ${name} ${version}`;
 
@@ -212,7 +212,7 @@ export function installedSince(before: readonly Package[], { packages, whole }: 
   return {
     total: packages.length,
     new: fresh.length,
-    packages: fresh.slice(0, MOST_NAMED),
+    packages: fresh.slice(0, MAX_NAMED),
     ...(whole ? {} : { incomplete: true as const }),
   };
 }

@@ -64,7 +64,7 @@ function ownScripts(scripts: Readonly<Record<string, unknown>>): readonly string
   });
 }
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** The packages whose install scripts a lock file of npm names; those of optional packages are for other systems. */
 function packageScripts(lock: string): readonly string[] {
@@ -78,7 +78,7 @@ function packageScripts(lock: string): readonly string[] {
     else if (name !== "") found.add(name);
   }
   if (found.size === 0) return [];
-  const named = firstOf([...found].toSorted(), MOST_NAMED, (each) => each);
+  const named = firstOf([...found].toSorted(), MAX_NAMED, (each) => each);
   return [
     `install scripts of packages are not run: ${named}. If the tests need one, ${OWN_RECIPE}: npm rebuild NAME`,
   ];

@@ -60,11 +60,11 @@ export const OWN_LOCKS: Readonly<Record<string, readonly string[]>> = {
   go: ["go.sum"],
 };
 
-const MOST_PATTERNS = 200;
+const MAX_PATTERNS = 200;
 
 /** Whether a folder, relative to the workspace's top, is one of its members. Patterns that cannot be read match all. */
 export function isMember(patterns: readonly string[], folder: string): boolean {
-  if (patterns.length > MOST_PATTERNS) return true;
+  if (patterns.length > MAX_PATTERNS) return true;
   const steps = new MatchSteps(MATCH_STEPS);
   let found = false;
   try {
@@ -100,7 +100,7 @@ export function namesFolder(patterns: readonly string[], folder: string): boolea
 
 const cleaned = (pattern: string): string => pattern.replace(/^(?:\.?\/)+/, "").replace(/\/+$/, "");
 
-const MOST_CHOICES = 50;
+const MAX_CHOICES = 50;
 
 /** `{a,b}/*` as `a/*` and `b/*`. */
 function bracesOf(pattern: string): readonly string[] {
@@ -108,7 +108,7 @@ function bracesOf(pattern: string): readonly string[] {
   if (whole === undefined) return [pattern];
   return choices
     .split(",")
-    .slice(0, MOST_CHOICES)
+    .slice(0, MAX_CHOICES)
     .map((each) => `${before}${each}${after}`);
 }
 

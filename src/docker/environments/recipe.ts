@@ -72,7 +72,7 @@ const copiedFile = z.strictObject({
   owner: z.string().regex(USER_FORM, "expected a user of the image").exactOptional(),
 });
 
-const MOST_STAGES = 16;
+const MAX_STAGES = 16;
 
 /** A place in an image that is not the whole image, or a pattern of such places as in COPY. */
 export const isPlaceOrPattern = (value: string): boolean =>
@@ -87,7 +87,7 @@ const takenPaths = z.strictObject({
     .number("expected the number of a stage")
     .int()
     .min(0)
-    .max(MOST_STAGES - 1),
+    .max(MAX_STAGES - 1),
   paths: z
     .array(
       place.refine(isPlaceOrPattern, "expected a place below the image's top, or a pattern of such places"),
@@ -140,7 +140,7 @@ const service = z.strictObject({
 });
 
 /** Each is a volume, and a layer over it in every box: a box keeps up to 64. */
-export const MOST_FOLDERS = 60;
+export const MAX_FOLDERS = 60;
 
 const recipeForm = z.strictObject({
   /** Null: the sandbox image. */
@@ -148,7 +148,7 @@ const recipeForm = z.strictObject({
   packages: z.array(packageName).max(200).default([]),
   toolchains: z.partialRecord(z.enum(TOOLCHAINS), version).default({}),
   managers: z.partialRecord(z.enum([...NPM_MANAGERS, ...PIP_MANAGERS]), version).default({}),
-  stages: z.array(stage).max(MOST_STAGES).default([]),
+  stages: z.array(stage).max(MAX_STAGES).default([]),
   system: systemLines,
   env: z.record(variable, z.string().max(10_000)).default({}),
   registries: z.array(host).max(50).default([]),
@@ -156,7 +156,7 @@ const recipeForm = z.strictObject({
   /** Folders where tools install things: each is a volume of the environment. */
   folders: z
     .array(folder.refine((value) => value !== ".", "expected a folder of its own"))
-    .max(MOST_FOLDERS)
+    .max(MAX_FOLDERS)
     .default([]),
   services: z.array(service).max(8).default([]),
 });

@@ -294,7 +294,7 @@ export class Silence implements Disposable {
 export const SILENT_MS = 15 * 60_000;
 
 const LAST_LINES = 10;
-const MOST_GRANTS = 5;
+const MAX_GRANTS = 5;
 
 interface FailedStep {
   /** What the step printed. */
@@ -319,7 +319,7 @@ export function stepFailed(title: string, { output, reason, refused = "" }: Fail
   const next = /no space left|ENOSPC/i.test(output)
     ? "free some space (harness env rm; docker system df), then: harness env build, which continues where it stopped"
     : grants.length > 0
-      ? `if it may reach what was refused: harness env build --allow-domain ${[...new Set(grants)].slice(0, MOST_GRANTS).join(",")}, which continues there; harness env show --log shows all of it`
+      ? `if it may reach what was refused: harness env build --allow-domain ${[...new Set(grants)].slice(0, MAX_GRANTS).join(",")}, which continues there; harness env show --log shows all of it`
       : "harness env show --log shows all of it; fix the recipe or the project, then: harness env build, which continues there";
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }

@@ -59,13 +59,13 @@ export async function takePaths(
 }
 
 /** Characters: a program gets no argument of 128 KiB or more. */
-const MOST_SCRIPT = 40_000;
+const MAX_SCRIPT = 40_000;
 
 function scriptsOf(lines: readonly string[]): readonly string[] {
   const scripts: string[] = [];
   for (const line of lines) {
     const last = scripts.at(-1);
-    if (last === undefined || last.length + line.length > MOST_SCRIPT) scripts.push(line);
+    if (last === undefined || last.length + line.length > MAX_SCRIPT) scripts.push(line);
     else scripts[scripts.length - 1] = `${last}\n${line}`;
   }
   return scripts;
@@ -84,7 +84,7 @@ function fileTo(file: string, to: string, name: string): string {
 if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${file} ${at}; fi`;
 }
 
-const MOST_TAKEN = 500;
+const MAX_TAKEN = 500;
 
 /** A pattern may find nothing if another path of the line is found: patterns are used to name optional files. */
 async function matchedPaths(
@@ -100,12 +100,12 @@ async function matchedPaths(
   const found = new Map(patterns.map((each) => [each.pattern, each.found.toSorted()]));
   const named = paths.flatMap((each) => found.get(each) ?? [each]);
   if (named.length === 0) throw absent(paths.join(" "));
-  if (named.length > MOST_TAKEN) throw tooMany(paths);
+  if (named.length > MAX_TAKEN) throw tooMany(paths);
   return named;
 }
 
 const tooMany = (patterns: readonly string[]): HarnessError =>
-  failed(`more than ${MOST_TAKEN} files match ${visible(patterns.join(" "))}`);
+  failed(`more than ${MAX_TAKEN} files match ${visible(patterns.join(" "))}`);
 
 interface Pattern {
   readonly pattern: string;
@@ -131,7 +131,7 @@ interface FolderSearch {
 }
 
 /** The most names that are looked at in one folder. */
-const MOST_NAMES = 500_000;
+const MAX_NAMES = 500_000;
 /** For its reader, a file in an image may have no end: one of zeros costs the image nothing. */
 const LOOK_MS = 15 * 60_000;
 /** A file that engines put at the top of any container. */
@@ -150,8 +150,7 @@ async function searchFolder(
     for await (const entry of untar(bytes)) {
       if (Buffer.isBuffer(entry)) continue;
       looked += 1;
-      if (looked > MOST_NAMES)
-        throw failed(`${visible(folder)} has more than ${MOST_NAMES} names to look at`);
+      if (looked > MAX_NAMES) throw failed(`${visible(folder)} has more than ${MAX_NAMES} names to look at`);
       const parts = entry.name
         .toString("utf8")
         .split("/")
@@ -183,7 +182,7 @@ function recordMatch(
 ): void {
   if (below.length !== fits.length || !fits.every((fit, at) => fit(below[at] ?? "", steps))) return;
   if (below.some((name) => name.includes("\uFFFD"))) throw failed(`${visible(pattern)} finds an odd name`);
-  if (found.length === MOST_TAKEN) throw tooMany([pattern]);
+  if (found.length === MAX_TAKEN) throw tooMany([pattern]);
   found.push(`${folder === "/" ? "" : folder}/${below.join("/")}`);
 }
 

@@ -59,7 +59,7 @@ export function unservedNeeds(files: readonly { readonly path: string }[]): read
 }
 
 const MAX_BYTES = 64 * 1024;
-const MOST_SUBMODULES = 50;
+const MAX_SUBMODULES = 50;
 
 /** The folders of git's submodules that nobody has filled. */
 export async function emptySubmodules(workspace: string): Promise<readonly string[]> {
@@ -71,7 +71,7 @@ export async function emptySubmodules(workspace: string): Promise<readonly strin
   const folders = [...text.matchAll(/^[ \t]*path[ \t]*=[ \t]*([^\n]*)$/gm)]
     .map(([, folder = ""]) => folder.trim())
     .filter((folder) => folder !== "" && !/^\/|(?:^|\/)\.\.(?:\/|$)/.test(folder))
-    .slice(0, MOST_SUBMODULES);
+    .slice(0, MAX_SUBMODULES);
   const names = await Promise.all(
     folders.map((folder) => readdir(path.join(workspace, folder)).catch((): readonly string[] => [])),
   );

@@ -26,12 +26,12 @@ const KEPT: ReadonlySet<string> = new Set([
   "property",
   "content",
 ]);
-const LONGEST_VALUE = 2000;
+const MAX_VALUE_LENGTH = 2000;
 
 /** Deeper elements become siblings; browsers have a similar limit. */
-export const DEEPEST = 128;
+export const MAX_DEPTH = 128;
 /** Elements and texts; further ones are left out. */
-export const MOST_NODES = 200_000;
+export const MAX_NODES = 200_000;
 
 const VOID: ReadonlySet<string> = new Set(
   "area base basefont br col command embed frame hr img input keygen link meta param source track wbr".split(
@@ -120,17 +120,17 @@ class Tree {
 
   onattribdata(start: number, end: number): void {
     if (KEPT.has(this.#attribute))
-      this.#value.push(this.#html.slice(start, Math.min(end, start + LONGEST_VALUE)));
+      this.#value.push(this.#html.slice(start, Math.min(end, start + MAX_VALUE_LENGTH)));
   }
 
   onattribentity(codepoint: number): void {
-    if (KEPT.has(this.#attribute) && this.#value.length < LONGEST_VALUE)
+    if (KEPT.has(this.#attribute) && this.#value.length < MAX_VALUE_LENGTH)
       this.#value.push(String.fromCodePoint(codepoint));
   }
 
   onattribend(): void {
     if (KEPT.has(this.#attribute) && !this.#attributes.has(this.#attribute))
-      this.#attributes.set(this.#attribute, this.#value.join("").slice(0, LONGEST_VALUE));
+      this.#attributes.set(this.#attribute, this.#value.join("").slice(0, MAX_VALUE_LENGTH));
     this.#value = [];
   }
 
@@ -160,7 +160,7 @@ class Tree {
     const name = this.#tag;
     this.#implied(ENDS.get(name));
     const element: HtmlElement = { name, attributes: this.#attributes, children: [] };
-    if (!this.#add(element) || VOID.has(name) || this.#open.length > DEEPEST) return;
+    if (!this.#add(element) || VOID.has(name) || this.#open.length > MAX_DEPTH) return;
     this.#open.push(element);
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
   }
@@ -194,7 +194,7 @@ class Tree {
 
   #add(node: HtmlNode): boolean {
     this.#nodes += 1;
-    if (this.#nodes > MOST_NODES) {
+    if (this.#nodes > MAX_NODES) {
       this.cut = true;
       return false;
     }

@@ -24,8 +24,8 @@ const SURROUNDING_NAMES =
 const UNSEEN_STYLE = /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 
 /** A part counts as the main text only if it has this share of all text. */
-const LEAST_SHARE = 0.25;
-const LEAST_TEXT = 200;
+const MIN_SHARE = 0.25;
+const MIN_TEXT = 200;
 
 /**
  * What a reader sees of a page: its main part as Markdown, if one can be identified, with absolute links. Hidden
@@ -37,7 +37,7 @@ export function readable(root: HtmlElement, address: string): ReadablePage {
   const body = sizes.body ?? root;
   const main = mainPart(body, sizes);
   const written = write(main, about.base, (element) => isSurrounding(element, sizes, sizes.of(main)));
-  if (written.text.length >= LEAST_TEXT || sizes.of(body) <= written.text.length)
+  if (written.text.length >= MIN_TEXT || sizes.of(body) <= written.text.length)
     return { title: about.title, ...written };
   // Leaving parts out removed most of the text.
   return { title: about.title, ...write(body, about.base, () => false) };
@@ -67,16 +67,16 @@ function isUnread({ name, attributes }: HtmlElement): boolean {
 function isSurrounding(element: HtmlElement, sizes: Sizes, whole: number): boolean {
   const { name, attributes } = element;
   if (SURROUNDING_ELEMENTS.has(name) || SURROUNDING_ROLES.test(attributes.get("role") ?? "")) return true;
-  if (name === "header") return !sizes.hasHeading(element) && sizes.of(element) < whole * LEAST_SHARE;
+  if (name === "header") return !sizes.hasHeading(element) && sizes.of(element) < whole * MIN_SHARE;
   if (attributes.size === 0) return false;
   const names = `${attributes.get("class") ?? ""} ${attributes.get("id") ?? ""}`;
-  return SURROUNDING_NAMES.test(names) && sizes.of(element) < whole * LEAST_SHARE;
+  return SURROUNDING_NAMES.test(names) && sizes.of(element) < whole * MIN_SHARE;
 }
 
 function mainPart(body: HtmlElement, sizes: Sizes): HtmlElement {
   const whole = sizes.of(body);
   const large = sizes.candidates.filter(
-    (element) => sizes.of(element) >= Math.max(whole * LEAST_SHARE, Math.min(whole, LEAST_TEXT)),
+    (element) => sizes.of(element) >= Math.max(whole * MIN_SHARE, Math.min(whole, MIN_TEXT)),
   );
   const rank = (element: HtmlElement): number => sizes.of(element) + (isMain(element) ? whole : 0);
   return large.toSorted((one, other) => rank(other) - rank(one))[0] ?? body;
@@ -142,13 +142,13 @@ function aboutPage(root: HtmlElement, address: string): { readonly title: string
 const isTitle = (attributes: HtmlElement["attributes"]): boolean =>
   (attributes.get("property") ?? attributes.get("name")) === "og:title";
 
-const LONGEST_TITLE = 1000;
+const MAX_TITLE_LENGTH = 1000;
 
 /** The element's text on one line. */
 function textOnOneLine(element: HtmlElement): string {
   const pieces: string[] = [];
   const gather = (node: HtmlNode): void => {
-    if (typeof node === "string") pieces.push(node.slice(0, LONGEST_TITLE));
+    if (typeof node === "string") pieces.push(node.slice(0, MAX_TITLE_LENGTH));
     else if (pieces.length < 50 && !isUnread(node)) for (const child of node.children) gather(child);
   };
   for (const child of element.children) gather(child);
@@ -156,11 +156,11 @@ function textOnOneLine(element: HtmlElement): string {
 }
 
 /** After this many characters, writing stops: links and indentation can make a text longer than its page. */
-const MOST_TEXT = 500_000;
-const LONGEST_LINK = 500;
+const MAX_TEXT = 500_000;
+const MAX_LINK_LENGTH = 500;
 /** Deeper lists and quotes are indented only this far. */
-const DEEPEST_INDENT = 6;
-const MOST_CELLS = 40;
+const MAX_INDENT = 6;
+const MAX_CELLS = 40;
 
 const BLOCKS: ReadonlySet<string> = new Set(
   "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split(
@@ -195,7 +195,7 @@ class MarkdownWriter {
       .replace(/^[ \t>]+$/gm, "")
       .replace(/\n{3,}/g, "\n\n")
       .trim()
-      .slice(0, MOST_TEXT);
+      .slice(0, MAX_TEXT);
     return { text, cut: this.#cut };
   }
 
@@ -230,9 +230,9 @@ class MarkdownWriter {
 
   /** Adds to the open paragraph. */
   #addInline(text: string): void {
-    this.#inline.push(text.slice(0, MOST_TEXT - this.#inlineTotal));
+    this.#inline.push(text.slice(0, MAX_TEXT - this.#inlineTotal));
     this.#inlineTotal += text.length;
-    if (this.#inlineTotal > MOST_TEXT) this.#cut = true;
+    if (this.#inlineTotal > MAX_TEXT) this.#cut = true;
   }
 
   #inlineElement(element: HtmlElement): void {
@@ -273,7 +273,7 @@ class MarkdownWriter {
     if (href === "" || href.startsWith("#")) return undefined;
     const url = URL.parse(href, this.#base);
     if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return undefined;
-    if (url.username !== "" || url.password !== "" || url.href.length > LONGEST_LINK) return undefined;
+    if (url.username !== "" || url.password !== "" || url.href.length > MAX_LINK_LENGTH) return undefined;
     return url.href.replaceAll("(", "%28").replaceAll(")", "%29");
   }
 
@@ -305,7 +305,7 @@ class MarkdownWriter {
   #within(indent: string, marker: string | undefined, element: HtmlElement): void {
     this.#paragraph();
     const before = this.#indent;
-    const isDeep = before.length >= DEEPEST_INDENT;
+    const isDeep = before.length >= MAX_INDENT;
     if (!isDeep) this.#indent = [...before, indent];
     this.#marker = isDeep ? undefined : marker;
     this.#inside(element);
@@ -326,7 +326,7 @@ class MarkdownWriter {
   #table(element: HtmlElement): void {
     const rows = rowsOf(element, this.#leftOut);
     const most = Math.max(0, ...rows.map((row) => row.length));
-    if (most < 2 || most > MOST_CELLS || rows.some((row) => row.some(isLayout))) return this.#inside(element);
+    if (most < 2 || most > MAX_CELLS || rows.some((row) => row.some(isLayout))) return this.#inside(element);
     const lines: string[] = [];
     for (const row of rows) {
       lines.push(`| ${row.map((cell) => this.#cell(cell)).join(" | ")} |`);
@@ -369,7 +369,7 @@ class MarkdownWriter {
   #writeLines(lines: readonly string[]): void {
     const indent = this.#indent.join("");
     for (const line of lines) {
-      if (this.#written > MOST_TEXT) {
+      if (this.#written > MAX_TEXT) {
         this.#cut = true;
         return;
       }

@@ -21,9 +21,9 @@ import {
 import type { ReadablePage } from "./readable-text.ts";
 import { waitingTimeout } from "../../platform/waits.ts";
 
-const LEAST = 500;
-const USUAL = 8000;
-const MOST = 20_000;
+const MIN_LENGTH = 500;
+const DEFAULT_LENGTH = 8000;
+const MAX_LENGTH = 20_000;
 
 export interface FetchParts {
   readonly requests: OwnRequests;
@@ -35,7 +35,7 @@ export interface FetchParts {
 const input = z.strictObject({
   url: z.string().min(1).max(4000),
   find: z.string().min(1).max(200).describe("words: only the passages around them").optional(),
-  max: z.coerce.number().describe(`characters, ${LEAST} to ${MOST}`).optional(),
+  max: z.coerce.number().describe(`characters, ${MIN_LENGTH} to ${MAX_LENGTH}`).optional(),
 });
 type Input = z.infer<typeof input>;
 
@@ -123,12 +123,12 @@ async function pageResult(
 
 /** First the facts from the harness, then the text of the page. */
 function resultText(
-  { find, max = USUAL, url }: Input,
+  { find, max = DEFAULT_LENGTH, url }: Input,
   page: Page,
   { title, text }: ReadablePage,
   { notes, now }: { readonly notes: readonly string[]; readonly now: Date },
 ): string {
-  const most = Math.min(Math.max(Math.floor(max) || USUAL, LEAST), MOST);
+  const most = Math.min(Math.max(Math.floor(max) || DEFAULT_LENGTH, MIN_LENGTH), MAX_LENGTH);
   const isOther = URL.parse(url.trim())?.href.replace(/#.*$/s, "") !== page.url;
   const about = [
     `Source: ${shownAddress(page.url)}${isOther ? ` (redirected from ${shownAddress(url)})` : ""}`,
@@ -153,7 +153,7 @@ function beginningOf(text: string, most: number): ShownPart {
   const left = `${text.length - first.length} of ${text.length} characters are left out`;
   return {
     text: first,
-    says: [`Note: ${left}; use find for passages, or max (up to ${MOST}) for more of it.`],
+    says: [`Note: ${left}; use find for passages, or max (up to ${MAX_LENGTH}) for more of it.`],
   };
 }
 
@@ -191,8 +191,8 @@ interface FetchBounds {
 
 const FETCH_BOUNDS: FetchBounds = { bytes: 2 * 2 ** 20, withinMs: 30_000 };
 
-const MOST_REDIRECTS = 5;
-const LONGEST_REDIRECT = 4000;
+const MAX_REDIRECTS = 5;
+const MAX_REDIRECT_LENGTH = 4000;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 const HEADERS = {
@@ -241,8 +241,8 @@ async function fetchFollowing(
     const location = headerOf(answer, "location");
     if (!REDIRECTS.has(answer.status) || location === undefined) return pageOf(answer, url, bounds);
     await discardBody(answer);
-    if (hops === MOST_REDIRECTS)
-      return { kind: "refused", url, reason: `it redirects more than ${MOST_REDIRECTS} times` };
+    if (hops === MAX_REDIRECTS)
+      return { kind: "refused", url, reason: `it redirects more than ${MAX_REDIRECTS} times` };
     const next = redirectTarget(url, location);
     if (typeof next !== "string") return { kind: "refused", url, ...next };
     url = next;
@@ -250,7 +250,7 @@ async function fetchFollowing(
 }
 
 function redirectTarget(url: string, location: string): string | { readonly reason: string } {
-  if (location.length > LONGEST_REDIRECT) return { reason: "it redirects to an address that is too long" };
+  if (location.length > MAX_REDIRECT_LENGTH) return { reason: "it redirects to an address that is too long" };
   const next = URL.parse(location, url);
   if (next === null || !/^https?:$/.test(next.protocol))
     return { reason: "it redirects to something other than a web address" };

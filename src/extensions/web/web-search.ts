@@ -7,13 +7,13 @@ import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../core/too
 import { cleanedLine, type JudgeText, quotedText, UNTRUSTED } from "./web-text.ts";
 import { waitingTimeout } from "../../platform/waits.ts";
 
-const LONGEST_QUERY = 500;
-const USUAL = 5;
-const MOST_RESULTS = 10;
-const MOST_DOMAINS = 20;
-const MOST_BYTES = 2 * 2 ** 20;
+const MAX_QUERY_LENGTH = 500;
+const DEFAULT_RESULTS = 5;
+const MAX_RESULTS = 10;
+const MAX_DOMAINS = 20;
+const MAX_BYTES = 2 * 2 ** 20;
 const WITHIN_MS = 30_000;
-const LONGEST = { title: 200, url: 500, snippet: 500 } as const;
+const MAX_LENGTHS = { title: 200, url: 500, snippet: 500 } as const;
 
 export interface SearchParts {
   /** Allows requests to the service and to nothing else. */
@@ -28,11 +28,11 @@ export interface SearchParts {
 const DOMAIN = /^(?!-)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
 
 const input = z.strictObject({
-  query: z.string().min(1).max(LONGEST_QUERY),
-  count: z.coerce.number().describe(`1 to ${MOST_RESULTS}`).optional(),
+  query: z.string().min(1).max(MAX_QUERY_LENGTH),
+  count: z.coerce.number().describe(`1 to ${MAX_RESULTS}`).optional(),
   domains: z
     .array(z.string().regex(DOMAIN, "expected a name such as docs.example.org"))
-    .max(MOST_DOMAINS)
+    .max(MAX_DOMAINS)
     .describe("only pages of these")
     .optional(),
 });
@@ -53,7 +53,7 @@ export const webSearchTool = (parts: SearchParts): AnyTool =>
   });
 
 async function searchWeb(parts: SearchParts, input: Input, signal: AbortSignal): Promise<ToolResult> {
-  const { query, count = USUAL, domains = [] } = input;
+  const { query, count = DEFAULT_RESULTS, domains = [] } = input;
   const secret = parts.holdsSecret([query, ...domains].join(" "));
   if (secret !== undefined)
     return {
@@ -62,7 +62,11 @@ async function searchWeb(parts: SearchParts, input: Input, signal: AbortSignal):
       text: `The search was not sent: ${secret}, which is never sent to anyone.`,
       reason: secret,
     };
-  const question = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
+  const question = {
+    query,
+    count: Math.min(Math.max(Math.floor(count) || DEFAULT_RESULTS, 1), MAX_RESULTS),
+    domains,
+  };
   const late = waitingTimeout(WITHIN_MS);
   try {
     const hits = await hitsOf(parts, question, AbortSignal.any([signal, late]));
@@ -115,7 +119,7 @@ async function textOf({ body }: Extract<OwnAnswer, { readonly kind: "answered" }
   let size = 0;
   for await (const piece of body) {
     size += piece.length;
-    if (size > MOST_BYTES) throw new Error("its answer is too large");
+    if (size > MAX_BYTES) throw new Error("its answer is too large");
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString("utf8");
@@ -143,7 +147,7 @@ function resultText(
 }
 
 const hitText = ({ title, url, snippet }: SearchHit): string =>
-  [clip(title, LONGEST.title), clip(url, LONGEST.url), clip(snippet, LONGEST.snippet)]
+  [clip(title, MAX_LENGTHS.title), clip(url, MAX_LENGTHS.url), clip(snippet, MAX_LENGTHS.snippet)]
     .filter((line) => line !== "")
     .join("\n");
 

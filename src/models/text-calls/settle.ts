@@ -279,7 +279,7 @@ export class OfferedTools {
     return this.names
       .filter((name) => shared(name) > 0)
       .toSorted((one, other) => shared(other) - shared(one))
-      .slice(0, MOST_NEAR);
+      .slice(0, MAX_NEAR);
   }
 
   /** What the model is told about a name that was not offered: a misspelling is pointed out but never run. */
@@ -308,7 +308,7 @@ function nameAndSchema(tool: OfferedTool): { name: string; schema: unknown } {
   };
 }
 
-const MOST_NEAR = 3;
+const MAX_NEAR = 3;
 
 const wordsOf = (name: string): readonly string[] =>
   name

@@ -27,7 +27,7 @@ export interface Carried {
 
 const NONE: Carried = { commands: [], texts: [] };
 /** Bounds on what is looked at for one command. */
-const MOST = 8;
+const MAX_CARRIED = 8;
 
 /** Commands and shell texts among the words of a command, given the effects that are known of it. */
 export function carriedBy(program: string, words: Words, found: readonly Effect[]): Carried {
@@ -40,8 +40,8 @@ export function carriedBy(program: string, words: Words, found: readonly Effect[
   const texts = AS_WORDS.has(program) ? [] : args.flatMap((arg, at) => textIn(arg, args[at - 1], carrier));
   const named = here ? DANGEROUS_HERE : DANGEROUS;
   return {
-    commands: args.flatMap((arg, at) => commandFrom(arg, args.slice(at + 1), named)).slice(0, MOST),
-    texts: [...texts, ...programs].slice(0, MOST),
+    commands: args.flatMap((arg, at) => commandFrom(arg, args.slice(at + 1), named)).slice(0, MAX_CARRIED),
+    texts: [...texts, ...programs].slice(0, MAX_CARRIED),
   };
 }
 

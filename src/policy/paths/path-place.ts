@@ -314,7 +314,7 @@ const SECRET_ENDS: ReadonlyMap<string, string> = new Map(
   SECRET_ROWS.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
 );
 
-const LONGEST_END = Math.max(...[...SECRET_ENDS.keys()].map((end) => end.length));
+const MAX_END_LENGTH = Math.max(...[...SECRET_ENDS.keys()].map((end) => end.length));
 
 /** Why a read there may show a password or a key. The path is absolute, resolved and folded. */
 export function secretAt(folded: string): string | null {
@@ -335,7 +335,7 @@ const saysHarmless = (name: string): boolean =>
 const SEPARATORS: ReadonlySet<number> = new Set([45, 46, 95]);
 
 function bySpelling(name: string): string | null {
-  for (let at = Math.max(0, name.length - LONGEST_END); at < name.length; at += 1) {
+  for (let at = Math.max(0, name.length - MAX_END_LENGTH); at < name.length; at += 1) {
     if (!SEPARATORS.has(name.charCodeAt(at))) continue;
     const why = SECRET_ENDS.get(name.slice(at));
     if (why !== undefined) return why;

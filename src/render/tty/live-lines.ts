@@ -29,7 +29,7 @@ const LONG_MS = 1000;
 const WORTH_A_LINE_MS = 5000;
 /** In narrower output, the share is shown without a bar. */
 const BAR_COLUMNS = 70;
-const MOST_NOW = 60;
+const MAX_NOW = 60;
 
 /**
  * The progress of one long task on stderr. On a terminal, one line is rewritten periodically: what is done, a bar if
@@ -130,7 +130,7 @@ export class ProgressLine {
       beside: [
         ` ${this.#counted(done, total)}`,
         ...this.#speedAndTimeLeft(total - done),
-        ...(doing === "" ? [] : [`  ${fitted(doing, MOST_NOW)}`]),
+        ...(doing === "" ? [] : [`  ${fitted(doing, MAX_NOW)}`]),
       ],
       alarming: false,
       right,
@@ -276,7 +276,7 @@ export class LiveStatus {
   #lineOf({ text, alarming, beside = [], right = [] }: Status): string {
     const columns = widthOfStream(this.#stream);
     const width = columns - (columns < NARROW ? 1 : FREE);
-    const other = alarming ? undefined : right.find((each) => each.length + 2 <= width * MOST_RIGHT);
+    const other = alarming ? undefined : right.find((each) => each.length + 2 <= width * MAX_RIGHT);
     const room = other === undefined ? width : width - other.length - 2;
     const whole = beside.reduce(
       (line, each) => (line.length + each.length <= room ? line + each : line),
@@ -296,7 +296,7 @@ const FREE = 3;
 /** Below this width, every column is needed for the text. */
 const NARROW = 40;
 /** Largest share of the line for its right side. */
-const MOST_RIGHT = 0.42;
+const MAX_RIGHT = 0.42;
 
 /** A time in whole seconds, or in larger units from a minute on. */
 export const seconds = (ms: number): string => {

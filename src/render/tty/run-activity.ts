@@ -192,8 +192,8 @@ function shortCount(count: number): string {
 /** Assumed until a server has counted a reply. */
 const TOKENS_PER_CHARACTER = 1 / 4;
 /** Fewer tokens, or less time, give no useful rate. */
-const FEWEST = 50;
-const SHORTEST_MS = 200;
+const MIN_TOKENS = 50;
+const MIN_MS = 200;
 /** How long a reply streams before its rate is shown. */
 const STEADY_MS = 2000;
 /** A wait longer than this multiple of the estimate has another cause. */
@@ -244,9 +244,9 @@ class ModelPace {
     const read = prompt === null ? this.#toRead : this.#newOf(prompt);
     const wrote = completion ?? 0;
     const ended = this.#first ?? (read !== null && read >= wrote * MOSTLY_READ ? now : undefined);
-    if (ended !== undefined && read !== null && read >= FEWEST && ended - this.#began >= SHORTEST_MS)
+    if (ended !== undefined && read !== null && read >= MIN_TOKENS && ended - this.#began >= MIN_MS)
       this.#readRate = read / (ended - this.#began);
-    if (calls === 0 && completion !== null && this.#characters >= FEWEST)
+    if (calls === 0 && completion !== null && this.#characters >= MIN_TOKENS)
       this.#perCharacter = completion / this.#characters;
     this.#kept = prompt === null ? 0 : prompt + wrote;
     this.#toRead = null;
@@ -268,7 +268,7 @@ class ModelPace {
 
   /** How much there is to read before the first word; empty if unknown. */
   reading(now: number): readonly string[] {
-    if (this.#toRead === null || this.#toRead < FEWEST) return [];
+    if (this.#toRead === null || this.#toRead < MIN_TOKENS) return [];
     const words = `, ${formatCount(Math.round(this.#toRead))} tokens to read`;
     const ms = this.#readingMs;
     if (ms === null || now - this.#began > ms * BEYOND) return [words];

@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from "node:http";
 import { connect, type Socket } from "node:net";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { MOST_WAITING } from "../../../src/docker/egress/forward-request.ts";
+import { MAX_WAITING } from "../../../src/docker/egress/forward-request.ts";
 import { answering, egress, exchange, granted, httpAnswer, PUBLIC, stub } from "../../fixtures/egress.ts";
 
 const GRANTS = [granted("example.org")];
@@ -358,10 +358,10 @@ test("the number of pipelined requests is limited", async () => {
     for (; !client.destroyed && way.dialled.length === 0;) await sleep(5);
     return client;
   };
-  const patient = await many(MOST_WAITING);
+  const patient = await many(MAX_WAITING);
   assert.deepEqual([patient.destroyed, way.told.length], [false, 0]);
   patient.destroy();
-  const flood = await many(MOST_WAITING + 50);
+  const flood = await many(MAX_WAITING + 50);
   if (!flood.destroyed) await once(flood, "close");
   for (; way.told.length < 2;) await sleep(5);
   const rules = way.told

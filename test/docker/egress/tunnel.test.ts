@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import {
   judgeHello,
-  LONGEST_HELLO,
-  MOST_RECORDS,
+  MAX_HELLO_LENGTH,
+  MAX_RECORDS,
   readClientHello,
 } from "../../../src/docker/egress/tunnel.ts";
 import { clientHello, connected, egress, exchange, granted, stub } from "../../fixtures/egress.ts";
@@ -118,7 +118,7 @@ for (const [what, bytes, expected] of [
 
 test("a client hello that does not end is refused before it gets long", () => {
   const bytes = records(
-    Buffer.concat([Buffer.from([1, 0, 0x3f, 0xff]), Buffer.alloc(LONGEST_HELLO - 100)]),
+    Buffer.concat([Buffer.from([1, 0, 0x3f, 0xff]), Buffer.alloc(MAX_HELLO_LENGTH - 100)]),
     [5000, 5000],
   );
   assert.equal(read(bytes), "more");
@@ -128,8 +128,8 @@ test("a client hello that does not end is refused before it gets long", () => {
 const pieces = (count: number): Buffer => records(MESSAGE, Array<number>(count - 1).fill(1));
 
 test("a client hello in too many records is refused, however short they are", () => {
-  assert.equal(read(pieces(MOST_RECORDS)), "example.org");
-  assert.equal(read(pieces(MOST_RECORDS + 1)), "! not-tls");
+  assert.equal(read(pieces(MAX_RECORDS)), "example.org");
+  assert.equal(read(pieces(MAX_RECORDS + 1)), "! not-tls");
 });
 
 test("any bytes are parsed without an exception", () => {
