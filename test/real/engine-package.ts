@@ -43,6 +43,7 @@ export interface LlamaModel {
       readonly general: { readonly architecture: string; readonly name?: string };
       readonly tokenizer?: { readonly chat_template?: string };
     };
+    readonly tensorInfo?: readonly { readonly dimensions: readonly (number | bigint)[] }[];
   };
   readonly tokenize: (text: string, specialTokens: boolean) => Token[];
   readonly detokenize: (tokens: readonly Token[], specialTokens: boolean) => string;

@@ -113,6 +113,15 @@ export class LlamaEngine {
     return this.#model.fileInfo.metadata.general.architecture;
   }
 
+  /** How many parameters the model has: a real server reports it, and small models get more help. */
+  get parameters(): number {
+    const tensors = this.#model.fileInfo.tensorInfo ?? [];
+    const sizes = tensors.map(({ dimensions }) =>
+      dimensions.reduce((product: number, each) => product * Number(each), 1),
+    );
+    return sizes.reduce((sum, each) => sum + each, 0);
+  }
+
   /** Tokens of the loaded window; null if none is loaded. */
   get window(): number | null {
     return this.#loaded?.window ?? null;

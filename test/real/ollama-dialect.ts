@@ -35,6 +35,7 @@ const shown = ({ engine }: Served): object => ({
   details: summary.details,
   model_info: {
     "general.architecture": engine.architecture,
+    "general.parameter_count": engine.parameters,
     [`${engine.architecture}.context_length`]: engine.trained,
   },
   capabilities: ["completion", ...(engine.callsInTags ? ["tools"] : [])],

@@ -9,14 +9,21 @@ import type { FoundCall } from "./tagged-calls.ts";
 const WINDOW = 8192;
 
 export const openAiRoutes: Readonly<Record<string, Route>> = {
-  "GET /v1/models": (_body, served) => Promise.resolve(served.json(models())),
+  "GET /v1/models": (_body, served) => Promise.resolve(served.json(models(served))),
   "POST /v1/chat/completions": complete,
   "POST /v1/embeddings": embed,
 };
 
-const models = (): object => ({
+const models = ({ engine }: Served): object => ({
   object: "list",
-  data: [{ id: MODEL, object: "model", max_model_len: WINDOW }],
+  data: [
+    {
+      id: MODEL,
+      object: "model",
+      max_model_len: WINDOW,
+      meta: { n_ctx: WINDOW, n_params: engine.parameters },
+    },
+  ],
 });
 
 async function complete(body: Body, served: Served): Promise<void> {
