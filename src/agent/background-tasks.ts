@@ -288,12 +288,12 @@ function parkedChildOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedC
   return subagent.kept();
 }
 
-const HEAD = 200;
+const HEAD_LENGTH = 200;
 
 /** Enough of a prompt to recognise a task. */
 export function headOf(prompt: string): string {
   const line = prompt.trim().replace(/\s+/g, " ");
-  const head = headWithin(line, HEAD);
+  const head = headWithin(line, HEAD_LENGTH);
   return head === line ? line : `${head}…`;
 }
 

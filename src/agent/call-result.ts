@@ -192,9 +192,9 @@ export function bounded(agent: Pick<AgentContext, "clean" | "outputs">, result: 
 /** Most bytes of one result that go to the model. */
 export const MAX_BYTES = 30_000;
 /** Room for the line that says what is left out. */
-const MARKER = 200;
-const HEAD = Math.floor(((MAX_BYTES - MARKER) * 2) / 3);
-const TAIL = MAX_BYTES - MARKER - HEAD;
+const MARKER_BYTES = 200;
+const HEAD_BYTES = Math.floor(((MAX_BYTES - MARKER_BYTES) * 2) / 3);
+const TAIL_BYTES = MAX_BYTES - MARKER_BYTES - HEAD_BYTES;
 
 interface Bounded {
   readonly text: string;
@@ -206,8 +206,8 @@ interface Bounded {
 export function bound(output: string, outputs: Outputs): Bounded {
   const text = visible(output.toWellFormed());
   if (fits(text, MAX_BYTES)) return { text };
-  const head = headLines(headWithin(text, HEAD));
-  const tail = tailLines(tailWithin(text, TAIL));
+  const head = headLines(headWithin(text, HEAD_BYTES));
+  const tail = tailLines(tailWithin(text, TAIL_BYTES));
   const full = outputs.keep(text);
   const left = text.length - head.length - tail.length;
   const more = `show_full ${JSON.stringify({ id: full, offset: head.length })} goes on from here`;

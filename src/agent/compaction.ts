@@ -9,12 +9,12 @@ import { type History, isLong, viewOf } from "./history.ts";
 import { clipped, excerpt, untagged } from "./prompt.ts";
 
 /** Shares of the window: when to compact, and how small to make it. */
-const TRIGGER = 0.8;
-const GOAL = 0.6;
+const TRIGGER_SHARE = 0.8;
+const GOAL_SHARE = 0.6;
 /** How much a history must have changed, as a share of the window, before a failed compaction is tried again. */
 const BACK_OFF = 0.05;
 /** A server that refuses a prompt counts more tokens than we do. */
-const REFUSED = 0.8;
+const REFUSED_SHARE = 0.8;
 const MAX_PASSES = 8;
 
 export interface CompactorOptions {
@@ -85,7 +85,7 @@ export class Compactor {
   async now(trigger: "manual" | "refused", signal: AbortSignal): Promise<boolean> {
     const before = this.#tokens();
     const window =
-      trigger === "manual" ? this.#options.window : Math.min(this.#options.window, before) * REFUSED;
+      trigger === "manual" ? this.#options.window : Math.min(this.#options.window, before) * REFUSED_SHARE;
     if (trigger === "refused") this.#learnedWindow = Math.min(this.#learnedWindow, window);
     const aim: CompactionAim = { trigger, window, forced: true };
     const last = await (trigger === "manual" ? this.#summarise(aim, signal) : this.#shorten(aim, signal));
@@ -104,8 +104,8 @@ export class Compactor {
   /** Returns how the last pass ended. */
   async #shorten(aim: CompactionAim, signal: AbortSignal): Promise<Pass> {
     let last: Pass = "shorter";
-    for (let pass = 0; pass < MAX_PASSES && this.#tokens() > TRIGGER * aim.window; pass += 1) {
-      if (this.#tryPrune(pruneSteps(this.#history, this.#options, "old"), aim, GOAL)) return "shorter";
+    for (let pass = 0; pass < MAX_PASSES && this.#tokens() > TRIGGER_SHARE * aim.window; pass += 1) {
+      if (this.#tryPrune(pruneSteps(this.#history, this.#options, "old"), aim, GOAL_SHARE)) return "shorter";
       last = await this.#summarise(aim, signal);
       if (last !== "shorter") break;
     }
@@ -192,9 +192,9 @@ const quotedLines = (text: string): string =>
     .join("\n");
 
 /** Share of the window; newest results up to this size are never dropped for being old. */
-const PROTECTED = 0.25;
+const PROTECTED_SHARE = 0.25;
 /** The model is still working with the results of this many replies. */
-const REPLIES = 2;
+const PROTECTED_REPLIES = 2;
 
 type WindowSize = Pick<CompactorOptions, "window" | "tokens">;
 
@@ -215,23 +215,23 @@ function pruneSteps(history: History, sizes: WindowSize, which: "old" | "all"): 
 
 function protectedFrom(messages: readonly Message[], sizes: WindowSize): number {
   const nothing = sizes.tokens([]);
-  let left = PROTECTED * sizes.window;
+  let left = PROTECTED_SHARE * sizes.window;
   let replies = 0;
   let border = messages.length;
   for (const [at, message] of [...messages.entries()].toReversed()) {
     if (message.role === "tool") left -= sizes.tokens([message]) - nothing;
     if (message.role === "assistant" && message.calls.length > 0) replies += 1;
-    if (left < 0 && replies >= REPLIES) return border;
+    if (left < 0 && replies >= PROTECTED_REPLIES) return border;
     border = at;
   }
   return border;
 }
 
 /** Share of what may be left after a compaction that is kept word for word. */
-const KEPT = 0.4;
-const LEFT = 0.6;
+const VERBATIM_SHARE = 0.4;
+const LEFT_SHARE = 0.6;
 /** Share of the window below which a summary is not worth its price. */
-const WORTH = 0.05;
+const MIN_SUMMARISED_SHARE = 0.05;
 /** Characters kept of a message when the older part by itself does not fit. */
 const MAX_SHORTENED = 1000;
 
@@ -257,9 +257,9 @@ function olderPart(
     (at) => at > start && history.messages[at]?.role !== "tool",
   );
   const shown = view.slice(start + shift);
-  const keep = KEPT * Math.min(LEFT * window - nothing, weight(shown));
+  const keep = VERBATIM_SHARE * Math.min(LEFT_SHARE * window - nothing, weight(shown));
   const cut = borders.find((at) => weight(shown.slice(at - start)) <= keep) ?? borders.at(-1);
-  if (cut === undefined || (!forced && weight(shown.slice(0, cut - start)) < WORTH * window))
+  if (cut === undefined || (!forced && weight(shown.slice(0, cut - start)) < MIN_SUMMARISED_SHARE * window))
     return undefined;
   for (const keepFrom of borders.filter((at) => at <= cut).toReversed()) {
     const request = summaryRequest(
@@ -433,8 +433,8 @@ function parseArtifact(text: string): Artifact {
 }
 
 /** Share of a line's words that another line needs: to say the same, and to settle an open point in other words. */
-const SAME = 0.8;
-const SETTLED = 0.6;
+const SAME_WORDS_SHARE = 0.8;
+const SETTLED_WORDS_SHARE = 0.6;
 
 /**
  * The new artifact, plus what the earlier one said and the new one left out. Small models drop entries each time they
@@ -444,10 +444,10 @@ const SETTLED = 0.6;
 export function mergeArtifacts(earlier: string, now: Artifact): Artifact {
   const before = parseArtifact(earlier);
   const settled = [...now.done, ...now.decisions];
-  const older = { ...before, open: before.open.filter((line) => !says(settled, line, SETTLED)) };
+  const older = { ...before, open: before.open.filter((line) => !says(settled, line, SETTLED_WORDS_SHARE)) };
   const both = (name: Section): readonly string[] => {
     const own = [...now[name], ...now.prose.split(/(?<=[.!?])\s|\n/)];
-    return [...now[name], ...older[name].filter((line) => !says(own, line, SAME))].slice(
+    return [...now[name], ...older[name].filter((line) => !says(own, line, SAME_WORDS_SHARE))].slice(
       0,
       MAX_ENTRIES[name],
     );

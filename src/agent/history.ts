@@ -346,10 +346,10 @@ const ROLES = { system: "system", user: "requests", assistant: "replies", tool: 
 const partOf = (message: Message): Part => (isSummary(message) ? "summary" : ROLES[message.role]);
 
 /** As rendered by `renderInstructions`: no text in an element can end it. */
-const INSTRUCTIONS = /<project_instructions path=[^>]*>.*?<\/project_instructions>/gs;
+const MAX_INSTRUCTION_BYTES = /<project_instructions path=[^>]*>.*?<\/project_instructions>/gs;
 
 const instructionBytes = (text: string): number =>
-  (text.match(INSTRUCTIONS) ?? []).reduce((sum, each) => sum + Buffer.byteLength(each), 0);
+  (text.match(MAX_INSTRUCTION_BYTES) ?? []).reduce((sum, each) => sum + Buffer.byteLength(each), 0);
 
 /** Splits `total` into whole numbers in these proportions; the remainder goes to the largest fractions. */
 function apportioned(weights: Weights, total: number): PromptParts {

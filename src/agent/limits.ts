@@ -41,7 +41,7 @@ interface LimitsOptions {
   readonly isPart?: boolean;
 }
 
-const NEAR = 0.8;
+const NEARLY_SPENT_SHARE = 0.8;
 const TURNS_LEFT = 5;
 /** Longer delays overflow a timer; 24 days. */
 const MAX_TIMER_LENGTH = 2 ** 31 - 1;
@@ -205,14 +205,14 @@ export class Limits {
     if (which === "turns") return this.#turnsNote(left, limit);
     if (which === "calls" && left <= 0)
       return this.#once("no calls", "No tool calls are left: give your final answer now.");
-    if (left <= 0 || this.#spentOf(which) < NEAR * limit) return undefined;
+    if (left <= 0 || this.#spentOf(which) < NEARLY_SPENT_SHARE * limit) return undefined;
     return this.#once(which, `Only ${amount(which, left)} of ${amount(which, limit)} left: wrap up.`);
   }
 
   #turnsNote(left: number, limit: number): string | undefined {
     if (left === 1)
       return this.#once("last turn", "This is your last turn: give your final answer now, without calls.");
-    const few = Math.min(TURNS_LEFT, Math.ceil((1 - NEAR) * limit));
+    const few = Math.min(TURNS_LEFT, Math.ceil((1 - NEARLY_SPENT_SHARE) * limit));
     return left > 0 && left <= few
       ? this.#once("turns", `Only ${left} of ${limit} turns left: wrap up.`)
       : undefined;
@@ -275,7 +275,7 @@ export type ToolAndArgs = Pick<ToolCall, "name" | "args">;
 /** `broken`: the call is not run, and this text is the model's result instead. */
 export type GuardVerdict = "run" | "stop" | { readonly broken: string };
 
-const ROUNDS = 3;
+const REPEATED_ROUNDS = 3;
 /** A cycle that alternates a pause with a look at a job may go on longer: that is how one waits for a job. */
 const ROUNDS_OF_POLLS = 10;
 const MAX_CYCLE_LENGTH = 4;
@@ -338,7 +338,7 @@ export class Guard {
     for (let period = 1; period <= MAX_CYCLE_LENGTH; period += 1) {
       const cycle = [...this.#entries, entry].slice(-period);
       const polls = cycle.some((each) => each.polls);
-      const rounds = polls && period > 1 ? ROUNDS_OF_POLLS : ROUNDS;
+      const rounds = polls && period > 1 ? ROUNDS_OF_POLLS : REPEATED_ROUNDS;
       const round = this.#entries.slice(1 - period * rounds);
       if (round.length < period * rounds - 1) continue;
       const sameResults = period > 1 || polls;
@@ -414,7 +414,7 @@ function cycleOf(keys: readonly string[]): Cycle | undefined {
   for (let period = 1; period <= MAX_CYCLE_LENGTH; period += 1) {
     let length = Math.min(period, keys.length);
     while (length < keys.length && keys.at(-1 - length) === keys.at(period - 1 - length)) length += 1;
-    if (length >= period * ROUNDS) return { period, length };
+    if (length >= period * REPEATED_ROUNDS) return { period, length };
   }
   return undefined;
 }

@@ -29,7 +29,7 @@ const YOUNG_TIMES = 3;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A number: the length of the index. Then the index, and the code of each file; V8 wants each at a multiple of eight. */
-const HEAD = 8;
+const HEAD_BYTES = 8;
 const aligned = (length: number): number => Math.ceil(length / 8) * 8;
 
 interface Index {
@@ -40,13 +40,13 @@ interface Index {
 /** V8 believes what it is given: so it is this user's alone, and whole. */
 function readKept(file: string): Kept {
   const read = readOwn(file);
-  if (read === undefined || read.bytes.length < HEAD) return NOTHING;
+  if (read === undefined || read.bytes.length < HEAD_BYTES) return NOTHING;
   const { bytes, age } = read;
   const length = bytes.readUInt32LE(0);
   const files = new Map<string, Buffer>();
-  let at = aligned(HEAD + length);
+  let at = aligned(HEAD_BYTES + length);
   try {
-    const index = JSON.parse(bytes.toString("utf8", HEAD, HEAD + length)) as Index;
+    const index = JSON.parse(bytes.toString("utf8", HEAD_BYTES, HEAD_BYTES + length)) as Index;
     for (const [name, each] of index.files) {
       files.set(name, bytes.subarray(at, at + each));
       at += aligned(each);
@@ -81,9 +81,9 @@ function readOwn(file: string): { readonly bytes: Buffer; readonly age: number }
 function writeKept(file: string, times: number, codes: ReadonlyMap<string, Buffer>): void {
   const index: Index = { times, files: [...codes].map(([name, code]) => [name, code.length]) };
   const text = JSON.stringify(index);
-  const head = Buffer.alloc(aligned(HEAD + Buffer.byteLength(text)));
+  const head = Buffer.alloc(aligned(HEAD_BYTES + Buffer.byteLength(text)));
   head.writeUInt32LE(Buffer.byteLength(text), 0);
-  head.write(text, HEAD);
+  head.write(text, HEAD_BYTES);
   const padded = [...codes.values()].flatMap((code) => [
     code,
     Buffer.alloc(aligned(code.length) - code.length),

@@ -150,7 +150,7 @@ export interface AttackReport {
 }
 
 /** The owner of the workspace if root runs the attacks: an ordinary user. */
-const ORDINARY = 1000;
+const ORDINARY_USER_ID = 1000;
 
 /** Reports what boxes of this machine and engine permit, in a workspace that is made for this and thrown away. */
 export async function attackBoxes(
@@ -165,7 +165,7 @@ export async function attackBoxes(
   const { image, runtime } = request;
   // Root's own folders are closed to others, and the attacker in the box is an ordinary user.
   await using target = await (uid === 0
-    ? makeAttackTarget(tmpdir(), ORDINARY)
+    ? makeAttackTarget(tmpdir(), ORDINARY_USER_ID)
     : makeAttackTarget(path.join(cache, "attack"), null));
   const maker = { engine, root: packageRoot, uid, home, stateDir: state, onWarning: () => undefined };
   const shape = { mode: "workspace-write", image, limits: ATTACKED_LIMITS, runtime, keep: null } as const;

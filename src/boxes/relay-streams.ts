@@ -8,14 +8,14 @@ import { ByteQueue } from "./runner-protocol.ts";
  */
 
 export const FRAME = { ready: 0, open: 1, data: 2, end: 3, close: 4, more: 5 } as const;
-const HEAD = 9;
+const HEAD_BYTES = 9;
 /** The most bytes that one frame carries. */
-export const PIECE = 32 * 1024;
+export const FRAME_BYTES = 32 * 1024;
 /** The most bytes of one stream in transit, in either direction. */
-export const WINDOW = 256 * 1024;
+export const WINDOW_BYTES = 256 * 1024;
 export const MAX_STREAMS = 256;
 /** Bytes that were passed on are acknowledged in steps of this size. */
-const STEP = WINDOW / 4;
+const STEP = WINDOW_BYTES / 4;
 
 /** The input cannot come from the relay: nothing of it is trusted any more. */
 export class RelayRubbish extends Error {
@@ -36,7 +36,7 @@ interface Stream {
 }
 
 const frame = (type: number, id: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
-  const head = Buffer.allocUnsafe(HEAD);
+  const head = Buffer.allocUnsafe(HEAD_BYTES);
   head.writeUInt8(type, 0);
   head.writeUInt32LE(id, 1);
   head.writeUInt32LE(payload.length, 5);
@@ -76,13 +76,13 @@ export class RelayStreams {
     try {
       this.#bytes.push(bytes);
       for (;;) {
-        const head = this.#bytes.peek(HEAD);
+        const head = this.#bytes.peek(HEAD_BYTES);
         if (head === undefined) return;
         const [type, id, length] = [head.readUInt8(0), head.readUInt32LE(1), head.readUInt32LE(5)];
-        if (length > PIECE) throw new RelayRubbish(`a frame of ${length} bytes`);
-        const whole = this.#bytes.take(HEAD + length);
+        if (length > FRAME_BYTES) throw new RelayRubbish(`a frame of ${length} bytes`);
+        const whole = this.#bytes.take(HEAD_BYTES + length);
         if (whole === undefined) return;
-        this.#receive(type, id, whole.subarray(HEAD));
+        this.#receive(type, id, whole.subarray(HEAD_BYTES));
       }
     } catch (thrown) {
       this.close();
@@ -142,8 +142,8 @@ export class RelayStreams {
     const stream: Stream = {
       id,
       socket: this.#connect(),
-      toBox: WINDOW,
-      fromBox: WINDOW,
+      toBox: WINDOW_BYTES,
+      fromBox: WINDOW_BYTES,
       taken: 0,
       boxEnded: false,
       ended: "no",
@@ -177,7 +177,8 @@ export class RelayStreams {
   }
 
   #widenWindow(stream: Stream, bytes: number): void {
-    if (bytes > WINDOW - stream.toBox) throw new RelayRubbish(`a window of more than ${WINDOW} bytes`);
+    if (bytes > WINDOW_BYTES - stream.toBox)
+      throw new RelayRubbish(`a window of more than ${WINDOW_BYTES} bytes`);
     stream.toBox += bytes;
     this.#schedule(stream);
   }
@@ -213,7 +214,7 @@ export class RelayStreams {
       stream.taken = 0;
       return frame(FRAME.more, id, payload);
     }
-    const size = Math.min(PIECE, stream.toBox, socket.readableLength);
+    const size = Math.min(FRAME_BYTES, stream.toBox, socket.readableLength);
     // Reading zero bytes triggers the end event if nothing else is left; while bytes wait, it would trigger events for
     // ever.
     const piece = size > 0 || socket.readableLength === 0 ? (socket.read(size) as Buffer | null) : null;

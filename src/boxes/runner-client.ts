@@ -318,14 +318,14 @@ function attempted(work: () => Promise<void> | void): Promise<void> | void {
 }
 
 function unprotected(paths: readonly string[]): BoxLost {
-  const named = paths.length === 0 ? "" : `: ${paths.slice(0, NAMED).join(", ")}`;
+  const named = paths.length === 0 ? "" : `: ${paths.slice(0, MAX_NAMED).join(", ")}`;
   return new BoxLost(
     `a protected path was replaced from outside while the box was open, so its protection is gone${named}. Everything that ran in the box was ended; what is there now ${MAY_HOLD}`,
     "start again: the new box protects what is there now",
   );
 }
 
-const NAMED = 5;
+const MAX_NAMED = 5;
 
 /** The calls to a box that have not ended, by their numbers. */
 class OpenCalls {
@@ -435,7 +435,7 @@ class Pulse {
     if (this.#parts.isDeaf()) return this.heard();
     this.#silent += 1;
     this.#overdue = this.#isOverdue() ? this.#overdue + 1 : 0;
-    const most = this.#overdue > SILENT_OVERDUE ? SILENT_OVERDUE : SILENT;
+    const most = this.#overdue > SILENT_OVERDUE ? SILENT_OVERDUE : SILENT_CHECKS;
     if (this.#silent <= most) return this.#parts.ping();
     this.stop();
     this.#parts.give(silentFor(most));
@@ -450,7 +450,7 @@ class Pulse {
 const TICK_MS = 1000;
 
 /** The most checks, each with a ping, without a word from the runner: for any call; and for an overdue one. */
-const SILENT = 30;
+const SILENT_CHECKS = 30;
 
 const SILENT_OVERDUE = 5;
 

@@ -113,8 +113,8 @@ export async function feed(
 ): Promise<void> {
   try {
     for await (const chunk of input)
-      for (let at = 0; at < chunk.length; at += PIECE) {
-        const piece = Buffer.from(chunk.subarray(at, at + PIECE));
+      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+        const piece = Buffer.from(chunk.subarray(at, at + PIECE_BYTES));
         if (!(await credit.take(piece.length))) return;
         send(piece);
       }
@@ -124,7 +124,7 @@ export async function feed(
   end();
 }
 
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 /** How many bytes of input may be in transit before the runner has taken them. */
 export interface CreditWindow {
@@ -275,7 +275,7 @@ export interface ExitVerdict {
 }
 
 const { errno: ERRNO, signals: SIGNALS } = constants;
-const TIMEOUT = 124;
+const TIMEOUT_EXIT_CODE = 124;
 const START_FOLDER = 2;
 
 /**
@@ -287,7 +287,7 @@ export function verdictOf(exit: RunnerExit, cancelled: boolean): ExitVerdict {
   const exitCode = exit.code ?? 128 + (exit.signal ?? 0);
   if (cancelled) return { exitCode, cause: "user", reason: "cancelled" };
   if (exit.timedOut)
-    return { exitCode: TIMEOUT, cause: "timeout", reason: "the time for one command was over" };
+    return { exitCode: TIMEOUT_EXIT_CODE, cause: "timeout", reason: "the time for one command was over" };
   if (exit.memoryKills > 0)
     return { exitCode, cause: "memory", reason: "the box's memory limit was reached" };
   if (exit.pidsRefused > 0)

@@ -162,7 +162,7 @@ const LETTERS: Readonly<Record<Change["kind"], string>> = { file: "f", folder: "
 const WHATS: Readonly<Record<string, Change["what"]>> = { A: "added", M: "modified", D: "deleted" };
 
 /** The bytes of a record before its path: what, kind, mode, bytes shared with the path before, length. */
-const HEAD = 14;
+const HEAD_BYTES = 14;
 
 /**
  * Changes as the runner sends them: each record holds only the part of its path that differs from the path before, so
@@ -183,14 +183,14 @@ class ChangeList implements Iterable<Change> {
       const shared = records.readUInt32LE(at + 6);
       const length = records.readUInt32LE(at + 10);
       if (shared + length > path.length) path = Buffer.concat([path, Buffer.alloc(shared + length)]);
-      records.copy(path, shared, at + HEAD, at + HEAD + length);
+      records.copy(path, shared, at + HEAD_BYTES, at + HEAD_BYTES + length);
       yield {
         what: WHATS[letterAt(records, at)] ?? "modified",
         kind: KINDS[letterAt(records, at + 1)] ?? "odd",
         mode: records.readUInt32LE(at + 2),
         path: textOfBytes(path.subarray(0, shared + length)),
       };
-      at += HEAD + length;
+      at += HEAD_BYTES + length;
     }
   }
 }
@@ -210,12 +210,12 @@ export function changeListOf(found: readonly FoundChange[]): ChangeList {
   let before: FoundChange | undefined;
   for (const found of sorted) {
     const shared = before === undefined ? 0 : sharedPath(before, found);
-    const piece = Buffer.alloc(HEAD + lengthOf(found) - shared);
+    const piece = Buffer.alloc(HEAD_BYTES + lengthOf(found) - shared);
     piece.write(`${found.what.charAt(0).toUpperCase()}${LETTERS[found.kind]}`, "latin1");
     piece.writeUInt32LE(found.mode, 2);
     piece.writeUInt32LE(shared, 6);
-    piece.writeUInt32LE(piece.length - HEAD, 10);
-    for (let at = HEAD; at < piece.length; at += 1) piece[at] = byteAt(found, shared + at - HEAD);
+    piece.writeUInt32LE(piece.length - HEAD_BYTES, 10);
+    for (let at = HEAD_BYTES; at < piece.length; at += 1) piece[at] = byteAt(found, shared + at - HEAD_BYTES);
     pieces.push(piece);
     before = found;
   }

@@ -123,8 +123,8 @@ export const MAGIC = "HRN4";
 export const KEY_BYTES = 32;
 export const MAX_PAYLOAD = 2 ** 20;
 
-const HEAD = 13;
-const TAG = 16;
+const HEAD_BYTES = 13;
+const TAG_BYTES = 16;
 
 export const REQUEST = {
   hello: 0x01,
@@ -175,21 +175,24 @@ export interface Frame {
 }
 
 const tagOf = (key: KeyObject, body: Buffer): Buffer =>
-  createHmac("sha256", key).update(body).digest().subarray(0, TAG);
+  createHmac("sha256", key).update(body).digest().subarray(0, TAG_BYTES);
 
 /** Turns requests into bytes and numbers them. */
 export function frameWriter(secret: Buffer): (frame: Frame) => Buffer {
   const key = createSecretKey(secret);
   let sequence = 0n;
   return ({ type, call, payload }) => {
-    const bytes = Buffer.allocUnsafe(4 + HEAD + payload.length + TAG);
-    bytes.writeUInt32LE(HEAD + payload.length + TAG, 0);
+    const bytes = Buffer.allocUnsafe(4 + HEAD_BYTES + payload.length + TAG_BYTES);
+    bytes.writeUInt32LE(HEAD_BYTES + payload.length + TAG_BYTES, 0);
     bytes.writeUInt8(type, 4);
     bytes.writeUInt32LE(call, 5);
     bytes.writeBigUInt64LE(sequence, 9);
     sequence += 1n;
-    payload.copy(bytes, 4 + HEAD);
-    tagOf(key, bytes.subarray(4, 4 + HEAD + payload.length)).copy(bytes, 4 + HEAD + payload.length);
+    payload.copy(bytes, 4 + HEAD_BYTES);
+    tagOf(key, bytes.subarray(4, 4 + HEAD_BYTES + payload.length)).copy(
+      bytes,
+      4 + HEAD_BYTES + payload.length,
+    );
     return bytes;
   };
 }
@@ -208,16 +211,20 @@ export function frameReader(secret: Buffer): (bytes: ByteQueue) => readonly Fram
     for (;;) {
       const length = bytes.peek(4)?.readUInt32LE();
       if (length === undefined) return frames;
-      if (length < HEAD + TAG || length > HEAD + MAX_PAYLOAD + TAG)
+      if (length < HEAD_BYTES + TAG_BYTES || length > HEAD_BYTES + MAX_PAYLOAD + TAG_BYTES)
         throw new ForgedFrame(`a frame of ${length} bytes`);
       const whole = bytes.take(4 + length);
       if (whole === undefined) return frames;
-      const body = whole.subarray(4, 4 + length - TAG);
-      if (!timingSafeEqual(tagOf(key, body), whole.subarray(4 + length - TAG)))
+      const body = whole.subarray(4, 4 + length - TAG_BYTES);
+      if (!timingSafeEqual(tagOf(key, body), whole.subarray(4 + length - TAG_BYTES)))
         throw new ForgedFrame("a frame with a wrong tag");
       if (body.readBigUInt64LE(5) !== sequence) throw new ForgedFrame("a frame out of order");
       sequence += 1n;
-      frames.push({ type: body.readUInt8(0), call: body.readUInt32LE(1), payload: body.subarray(HEAD) });
+      frames.push({
+        type: body.readUInt8(0),
+        call: body.readUInt32LE(1),
+        payload: body.subarray(HEAD_BYTES),
+      });
     }
   };
 }

@@ -354,7 +354,7 @@ const isTyped = ({ kind, ...piece }: InputPiece): boolean =>
   kind === "paste" || ("text" in piece && /^[^\u0000-\u001F\u007F]/.test(piece.text));
 
 /** The longest paste that is shown as it is; more would fill the screen. */
-const SHORT = 400;
+const MAX_SHOWN_PASTE = 400;
 const TOKEN = /\[pasted (?:\d+ lines|\d+ characters) #(\d+)\]/g;
 
 /** Long or multi-line texts in an edited line: a token stands for each until the line is sent. */
@@ -364,7 +364,7 @@ export class Pastes {
   /** The text in the form that it has in a line. */
   folded(text: string): string {
     const shown = visible(text).replaceAll("\t", "  ");
-    if (!shown.includes("\n") && shown.length <= SHORT) return shown;
+    if (!shown.includes("\n") && shown.length <= MAX_SHOWN_PASTE) return shown;
     const at = this.#kept.indexOf(text) === -1 ? this.#kept.push(text) : this.#kept.indexOf(text) + 1;
     const lines = text.split("\n").length;
     return lines > 1 ? `[pasted ${lines} lines #${at}]` : `[pasted ${text.length} characters #${at}]`;

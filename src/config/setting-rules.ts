@@ -28,14 +28,14 @@ import {
   STORES,
 } from "./setting-words.ts";
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 const MiB = 2 ** 20;
 const TiB = 2 ** 40;
 
 function inLongestUnit(ms: number): string {
   for (const [unit, length] of [
-    ["h", 60 * MINUTE],
-    ["m", MINUTE],
+    ["h", 60 * MINUTE_MS],
+    ["m", MINUTE_MS],
   ] as const)
     if (ms > 0 && ms % length === 0) return `${ms / length}${unit}`;
   return `${ms / 1000}s`;
@@ -255,11 +255,11 @@ const kubernetes = z.strictObject({
   /** A SandboxWarmPool of agent-sandbox; its pods become boxes if they fit. */
   warm_pool: objectName.nullable().default(null),
   /** The cluster ends a box at this time, whatever has become of its harness. */
-  deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
+  deadline: duration(MINUTE_MS, 7 * 24 * 60 * MINUTE_MS).default(8 * 60 * MINUTE_MS),
   /** For scheduling, pulling and starting together. */
-  start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
+  start_timeout: duration(MINUTE_MS / 12, 60 * MINUTE_MS).default(5 * MINUTE_MS),
   /** The part of that time spent waiting for a node with room. */
-  schedule_timeout: duration(1000, 60 * MINUTE).default(2 * MINUTE),
+  schedule_timeout: duration(1000, 60 * MINUTE_MS).default(2 * MINUTE_MS),
   /** An address that pods in the cluster can reach if they are allowed to, used to show that boxes cannot. */
   probe: probe.nullable().default(null),
   /** For a batch in the cluster: the image of the loop, and a volume claim or a bucket for results and sessions. */
@@ -299,7 +299,7 @@ const RULES = {
   notify: oneOf(NOTIFY),
   mode: oneOf(MODES),
   on_ask: oneOf(ON_ASK),
-  park_timeout: duration(0, 30 * 24 * 60 * MINUTE),
+  park_timeout: duration(0, 30 * 24 * 60 * MINUTE_MS),
   engine: engine.nullable(),
   isolation: oneOf(ISOLATIONS),
   image: imageName.nullable(),
@@ -309,10 +309,10 @@ const RULES = {
   memory: size(64 * MiB, 4 * TiB),
   cpus: processors.nullable(),
   pids: whole(16, 4_000_000),
-  timeout: duration(1000, 24 * 60 * MINUTE),
-  connect_timeout: duration(1000, 10 * MINUTE),
-  first_token_timeout: duration(1000, 120 * MINUTE),
-  idle_timeout: duration(1000, 120 * MINUTE),
+  timeout: duration(1000, 24 * 60 * MINUTE_MS),
+  connect_timeout: duration(1000, 10 * MINUTE_MS),
+  first_token_timeout: duration(1000, 120 * MINUTE_MS),
+  idle_timeout: duration(1000, 120 * MINUTE_MS),
   max_turns: whole(1, 10_000),
   check: name.refine(isCommand, "expected a command").nullable(),
   attempts: whole(1, 16),
@@ -321,10 +321,10 @@ const RULES = {
   deny_domains: z.array(hostName, GRANT_LIST).transform((names) => [...new Set(names)]),
   network_upload: size(MiB, 4 * TiB),
   network_download: size(MiB, 4 * TiB),
-  network_idle_timeout: duration(1000, 60 * MINUTE),
+  network_idle_timeout: duration(1000, 60 * MINUTE_MS),
   secrets,
   install_scripts: z.array(packageName, "expected a list of package names"),
-  min_release_age: duration(0, 366 * 24 * 60 * MINUTE),
+  min_release_age: duration(0, 366 * 24 * 60 * MINUTE_MS),
   hooks: hooksForm,
   tools: toolsForm,
   search: z

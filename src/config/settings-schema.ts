@@ -3,7 +3,7 @@ import { writtenDuration, writtenSize } from "../core/wording.ts";
 import type { SettingsLayer } from "./setting-rules.ts";
 import type { STORES } from "./setting-words.ts";
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 const MiB = 2 ** 20;
 
 type AllSettings = { readonly [Key in keyof SettingsLayer]-?: Exclude<SettingsLayer[Key], undefined> };
@@ -32,7 +32,7 @@ export const DEFAULTS: Settings = {
   notify: "bell",
   mode: "workspace-write",
   on_ask: "contained",
-  park_timeout: 24 * 60 * MINUTE,
+  park_timeout: 24 * 60 * MINUTE_MS,
   engine: null,
   isolation: "bind",
   image: null,
@@ -42,10 +42,10 @@ export const DEFAULTS: Settings = {
   memory: 2048 * MiB,
   cpus: null,
   pids: 512,
-  timeout: 2 * MINUTE,
-  connect_timeout: MINUTE / 6,
-  first_token_timeout: 10 * MINUTE,
-  idle_timeout: 10 * MINUTE,
+  timeout: 2 * MINUTE_MS,
+  connect_timeout: MINUTE_MS / 6,
+  first_token_timeout: 10 * MINUTE_MS,
+  idle_timeout: 10 * MINUTE_MS,
   max_turns: 40,
   check: null,
   attempts: 1,
@@ -54,7 +54,7 @@ export const DEFAULTS: Settings = {
   deny_domains: [],
   network_upload: 50 * MiB,
   network_download: 2048 * MiB,
-  network_idle_timeout: 2 * MINUTE,
+  network_idle_timeout: 2 * MINUTE_MS,
   secrets: {},
   install_scripts: [],
   min_release_age: 0,
@@ -79,9 +79,9 @@ export const DEFAULTS: Settings = {
     node_selector: {},
     sandbox_resource: "auto",
     warm_pool: null,
-    deadline: 8 * 60 * MINUTE,
-    start_timeout: 5 * MINUTE,
-    schedule_timeout: 2 * MINUTE,
+    deadline: 8 * 60 * MINUTE_MS,
+    start_timeout: 5 * MINUTE_MS,
+    schedule_timeout: 2 * MINUTE_MS,
     probe: null,
     loop_image: null,
     results_claim: null,

@@ -191,13 +191,13 @@ function trimmed(name: string): string {
 const SPACE = 0x20;
 const DOT = 0x2e;
 const COLON = 0x3a;
-const LAST = 0x7d;
+const LAST_CODE = 0x7d;
 
 /** Whether `fold` only lower-cases: no Windows spelling (`:`, `~`), no dot or space at a name's end. */
 function isSimple(path: string): boolean {
   for (let at = 0; at < path.length; at += 1) {
     const code = path.charCodeAt(at);
-    if (code < SPACE || code > LAST || code === COLON) return false;
+    if (code < SPACE || code > LAST_CODE || code === COLON) return false;
     if (code !== DOT && code !== SPACE) continue;
     const next = path.charCodeAt(at + 1);
     if (at + 1 === path.length || next === DOT || next === SPACE || next === SLASH) return false;

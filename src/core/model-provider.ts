@@ -252,9 +252,9 @@ export interface Provider {
 
 /** Least characters at the end of a text that have to repeat; there must be three rounds. */
 const MIN_REPEATED = 1500;
-const ROUNDS = 3;
+const REPEATED_ROUNDS = 3;
 /** Characters that are examined; the longest round is a third of them. */
-const EXAMINED = 6000;
+const MAX_EXAMINED = 6000;
 
 interface Repetition {
   /** Where the first round begins. */
@@ -265,7 +265,7 @@ interface Repetition {
 
 /** The repetition that a text ends in. */
 export function repetitionIn(text: string): Repetition | undefined {
-  const period = periodOf(text.slice(-EXAMINED));
+  const period = periodOf(text.slice(-MAX_EXAMINED));
   if (period === undefined) return undefined;
   let from = text.length - period;
   while (from > 0 && text[from - 1] === text[from - 1 + period]) from -= 1;
@@ -286,12 +286,12 @@ function periodOf(end: string): number | undefined {
   const at = (place: number): string | undefined => end[length - 1 - place];
   const same = new Uint16Array(length);
   let [left, right] = [0, 0];
-  for (let period = 1; period * ROUNDS <= length; period += 1) {
+  for (let period = 1; period * REPEATED_ROUNDS <= length; period += 1) {
     let count = period < right ? Math.min(right - period, same[period - left] ?? 0) : 0;
     while (period + count < length && at(count) === at(period + count)) count += 1;
     same[period] = count;
     if (period + count > right) [left, right] = [period, period + count];
-    if (period + count >= Math.max(MIN_REPEATED, ROUNDS * period)) return period;
+    if (period + count >= Math.max(MIN_REPEATED, REPEATED_ROUNDS * period)) return period;
   }
   return undefined;
 }
@@ -305,7 +305,7 @@ export class Repetitions {
   #unseen = 0;
 
   push(text: string): boolean {
-    this.#end = (this.#end + text).slice(-EXAMINED);
+    this.#end = (this.#end + text).slice(-MAX_EXAMINED);
     this.#unseen += text.length;
     if (this.#unseen < LOOK_AFTER || this.#end.length < MIN_REPEATED) return false;
     this.#unseen = 0;

@@ -47,7 +47,7 @@ function character(point = 0): { readonly size: number; readonly units: number }
  * becomes a lone surrogate from U+DC80 to U+DCFF, so that every byte survives the round trip, through JSON too.
  */
 const PIECES = /[\uDC80-\uDCFF]+|[^\uDC80-\uDCFF]+/gu;
-const ESCAPE = 0xdc00;
+const ESCAPE_BASE = 0xdc00;
 
 export function textOfBytes(bytes: Uint8Array): string {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -59,7 +59,7 @@ export function textOfBytes(bytes: Uint8Array): string {
     const length = sequenceLength(all, at);
     if (length === 0) {
       if (at > from) out.push(all.toString("utf8", from, at));
-      out.push(String.fromCharCode(ESCAPE + (all[at] ?? 0)));
+      out.push(String.fromCharCode(ESCAPE_BASE + (all[at] ?? 0)));
       from = at + 1;
     }
     at += Math.max(length, 1);
@@ -82,7 +82,7 @@ function isEscape(piece: string): boolean {
 }
 
 const escaped = (piece: string): Buffer =>
-  Buffer.from(Array.from(piece, (character) => character.charCodeAt(0) - ESCAPE));
+  Buffer.from(Array.from(piece, (character) => character.charCodeAt(0) - ESCAPE_BASE));
 
 /** Length in bytes of the valid sequence that starts here; 0 if none does. */
 function sequenceLength(bytes: Buffer, at: number): number {
@@ -156,7 +156,7 @@ export interface TarEntry {
   readonly target: Buffer;
 }
 
-const BLOCK = 512;
+const TAR_BLOCK = 512;
 /** Limit for a long name or a set of PAX records: the stream may be hostile. */
 const MAX_EXTENSION_LENGTH = 2 ** 20;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
@@ -171,7 +171,7 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
 /** Compares the header's checksum with the sum of its bytes; the checksum's own bytes count as blanks. */
 function isHeader(header: Buffer): boolean {
   let sum = 8 * 0x20;
-  for (let at = 0; at < BLOCK; at += 1) if (at < 148 || at >= 156) sum += header[at] ?? 0;
+  for (let at = 0; at < TAR_BLOCK; at += 1) if (at < 148 || at >= 156) sum += header[at] ?? 0;
   return sum === numberIn(header.subarray(148, 156));
 }
 
@@ -180,7 +180,7 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
   const source = new Bytes(stream);
   let more: Readonly<Record<string, Buffer>> = {};
   for (;;) {
-    const header = await source.take(BLOCK);
+    const header = await source.take(TAR_BLOCK);
     if (header === undefined || header.every((byte) => byte === 0)) return;
     if (!isHeader(header)) throw new Error("the archive is damaged: a header does not fit its sum");
     const size = numberIn(header.subarray(124, 136));
@@ -236,7 +236,7 @@ function entryOf(header: Buffer, type: string, { size, more }: Extra): TarEntry 
 }
 
 const EMPTY = Buffer.alloc(0);
-const padded = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
+const padded = (size: number): number => (TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK;
 
 function textIn(field: Buffer): Buffer {
   const end = field.indexOf(0);

@@ -8,7 +8,7 @@ const ACTIVE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u28
 const PLAIN = /^[\n\t -~]*$/;
 
 /** Number of pieces joined at a time: a text full of controls would otherwise take many times its size. */
-const PIECES = 2 ** 14;
+const PIECES_AT_ONCE = 2 ** 14;
 
 /**
  * Keeps the characters that make one emoji of several, where they can be nothing else: its variation selector and the
@@ -24,7 +24,7 @@ export function visible(text: string, before = ""): string {
     const isLineEnd = character === "\r" && text[index + 1] === "\n";
     pieces.push(text.slice(from, index), isLineEnd ? "" : shown(character));
     from = index + character.length;
-    if (pieces.length < PIECES) continue;
+    if (pieces.length < PIECES_AT_ONCE) continue;
     whole.push(pieces.join(""));
     pieces = [];
   }

@@ -218,7 +218,7 @@ const CONTENTS: readonly string[] = [
   "curl",
   "npm",
 ];
-const SECONDS = 30;
+const CHECK_SECONDS = 30;
 
 interface ImageCheck {
   /** Pieces without which no box works; empty for a usable image. */
@@ -242,7 +242,7 @@ export async function checkImage(engine: Engine, root: string, image: string): P
     labels: { "dev.harness.check": "1" },
   };
   try {
-    return readCheck(await runOnce(engine, plan, SECONDS * 1000));
+    return readCheck(await runOnce(engine, plan, CHECK_SECONDS * 1000));
   } catch (thrown) {
     if (!/executable file not found|no such file/i.test(String(thrown))) throw thrown;
     return { missing: ["sh"], absent: [], node: "" };
@@ -253,7 +253,8 @@ export function readCheck({
   stdout: output,
   exit_code,
 }: Pick<OnceResult, "stdout" | "exit_code">): ImageCheck {
-  if (exit_code === null) return { missing: [`a sh that ends within ${SECONDS} s`], absent: [], node: "" };
+  if (exit_code === null)
+    return { missing: [`a sh that ends within ${CHECK_SECONDS} s`], absent: [], node: "" };
   const gone = new Set([...output.matchAll(/^no (\S+)$/gm)].map((match) => match[1] ?? ""));
   const node = /^v(\d+\.\d+\.\d+)$/m.exec(output)?.[1] ?? "";
   const works = /^ready$/m.test(output);

@@ -34,7 +34,7 @@ interface Run {
 
 const SILENCE_MS = 20_000;
 const HEALTH_MS = 60_000;
-const TRIES = 5;
+const MAX_TRIES = 5;
 const RETRY_MS = 200;
 
 /** Starts one sidecar. A sidecar that runs as planned is kept; any failure is a value. */
@@ -61,7 +61,7 @@ async function placeOrJoin(run: Run): Promise<Container | Sidecar> {
     try {
       return await place(run);
     } catch (thrown) {
-      if (tries === TRIES || !isContention(thrown)) throw thrown;
+      if (tries === MAX_TRIES || !isContention(thrown)) throw thrown;
       await pause(RETRY_MS * tries, undefined, { signal: run.signal });
     }
   }
@@ -246,7 +246,7 @@ function quoted(output: string): string {
   return `: ${clipped(line, OUTPUT_CHARS)}`;
 }
 
-const ROUNDS = 6;
+const MAX_ROUNDS = 6;
 const APART_MS = 300;
 
 /**
@@ -258,7 +258,7 @@ async function ensureNetwork(
   wanted: NetworkCreateOptions,
   abortSignal: AbortSignal,
 ): Promise<void> {
-  for (let round = 1; round <= ROUNDS; round += 1) {
+  for (let round = 1; round <= MAX_ROUNDS; round += 1) {
     if ((await namesakes(api, wanted, abortSignal)).length > 0) return;
     const made = await createNetwork(api, wanted, abortSignal);
     if ((await namesakes(api, wanted, abortSignal)).length === 1) return;

@@ -227,11 +227,11 @@ export async function runInBox(
   }
 }
 
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 async function* pieces(bytes: Buffer): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE)
-    yield await Promise.resolve(bytes.subarray(at, at + PIECE));
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+    yield await Promise.resolve(bytes.subarray(at, at + PIECE_BYTES));
 }
 
 /** The answer, treated purely as data. */
@@ -270,7 +270,7 @@ export type HookAnswer =
   | { readonly kind: "broken"; readonly why: string };
 
 /** The exit code that many tools use for a veto without output on stdout. */
-const VETO = 2;
+const VETO_EXIT_CODE = 2;
 
 /** Whatever shows, records or compares an answer walks through it. */
 const MAX_DEPTH = 100;
@@ -323,7 +323,8 @@ interface ParsedAnswer {
 export function readAnswer(event: HookEvent, ran: HookRan): HookAnswer {
   if (ran.kind === "broken") return broken(ran.why);
   const { exitCode, stdout, stderr } = ran;
-  if (exitCode === VETO && event === "PreToolUse") return { kind: "answered", skip: reasonIn(stderr) };
+  if (exitCode === VETO_EXIT_CODE && event === "PreToolUse")
+    return { kind: "answered", skip: reasonIn(stderr) };
   if (exitCode !== 0)
     return broken(`it exited with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
   const text = decoded(stdout);

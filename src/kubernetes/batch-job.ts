@@ -137,7 +137,7 @@ export function batchJob(plan: BatchPlan): Job {
   };
 }
 
-export const USER = 1000;
+export const USER_ID = 1000;
 const ROWS_AT = "/etc/harness/rows";
 const RESULTS_AT = "/results";
 const STATE_AT = "/state";
@@ -153,9 +153,9 @@ function loopPod(plan: BatchPlan): PodSpec {
     terminationGracePeriodSeconds: GRACE_S,
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: USER,
-      runAsGroup: USER,
-      fsGroup: USER,
+      runAsUser: USER_ID,
+      runAsGroup: USER_ID,
+      fsGroup: USER_ID,
       seccompProfile: { type: "RuntimeDefault" },
     },
     ...(plan.pullSecret === null ? {} : { imagePullSecrets: [{ name: plan.pullSecret }] }),

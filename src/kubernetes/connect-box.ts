@@ -203,7 +203,7 @@ interface Socket {
 }
 
 const [STDIN, STDOUT, STDERR, STATUS, CLOSE] = [0, 1, 2, 3, 255];
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 /** Load balancers on the way drop connections that are silent for a minute. */
 const PING_MS = 20_000;
 
@@ -367,7 +367,7 @@ class PodStream extends Duplex {
       // A failing socket is closed at once, and the close event reports why.
       if (failed instanceof Error) this.#trouble ??= failed.message;
       if (failed instanceof Error || at >= chunk.length) return done();
-      const piece = chunk.subarray(at, at + PIECE);
+      const piece = chunk.subarray(at, at + PIECE_BYTES);
       const data = Buffer.concat([Buffer.from([STDIN ?? 0]), piece]);
       this.#socket?.send(data, (error) => send(at + piece.length, error));
     };

@@ -210,10 +210,10 @@ interface NetworkProbe {
 const PROGRAM = "/usr/local/lib/harness/probe";
 const STEP_MS = 20;
 const DAY_MS = 24 * 3_600_000;
-const KUBELET = 10_250;
+const KUBELET_PORT = 10_250;
 
 /** Host and port of the API server's service as the pod knows them, and of its node's kubelet. */
-export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}`, `${node} ${KUBELET}`];
+export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}`, `${node} ${KUBELET_PORT}`];
 
 /** Probes all targets at once until it is ended; each target is a host and a port. */
 export function startProbe(client: RunnerClient, targets: readonly string[]): NetworkProbe {

@@ -234,7 +234,7 @@ export class PodHome {
   /** Describes what would be lost with the pod; empty if that is only unfinished work. */
   get missing(): string {
     if (this.#unseen) return "changes beyond its first half a million files";
-    const named = [...this.#late].slice(0, NAMED).join(", ");
+    const named = [...this.#late].slice(0, MAX_NAMED).join(", ");
     return this.#late.size === 0 ? "" : `${this.#late.size} changed files (${named})`;
   }
 
@@ -273,7 +273,7 @@ export class PodHome {
       const packing = {
         folder: this.#plan.workspace,
         words: NAMED_FILES,
-        bears: CHANGED,
+        bears: CHANGED_EXIT_CODE,
         input: listOf(fresh),
       };
       await unpackedFrom(this.#client, packing, (archive) =>
@@ -308,7 +308,7 @@ const MAX_BYTES = 64 * 2 ** 20;
 
 const MAX_FILES = 50_000;
 
-const NAMED = 3;
+const MAX_NAMED = 3;
 
 /** A file that vanished meanwhile is no failure: the next look reports it. */
 const NAMED_FILES = [
@@ -320,7 +320,7 @@ const NAMED_FILES = [
 ] as const;
 
 /** tar's exit code for a file that changed while it was read: the next look reports that too. */
-const CHANGED = 1;
+const CHANGED_EXIT_CODE = 1;
 
 /** Folders before their contents; the folders above a deleted file show whether they still exist. */
 async function* listOf(changes: readonly Change[]): AsyncGenerator<Uint8Array> {

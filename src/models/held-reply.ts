@@ -13,7 +13,7 @@ export interface KnownModel {
 }
 
 /** After this many replies in a row without a call that can be run, replies are held. */
-const MISSES = 2;
+const MAX_MISSES = 2;
 
 /** Remembers, for the life of the program, which models' replies are held to a schema. */
 export class Holding {
@@ -48,7 +48,7 @@ export class Holding {
     const before = this.#misses.get(model) ?? 0;
     const misses = missed ? before + 1 : wasHeld ? before : 0;
     this.#misses.set(model, misses);
-    if (misses < MISSES || this.#held.has(model)) return false;
+    if (misses < MAX_MISSES || this.#held.has(model)) return false;
     this.#held.add(model);
     return true;
   }

@@ -185,13 +185,13 @@ export interface RequestLimits {
   readonly events: number;
 }
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 export const LIMITS: RequestLimits = {
   connectMs: 10_000,
-  firstMs: 10 * MINUTE,
-  idleMs: 10 * MINUTE,
-  totalMs: 120 * MINUTE,
+  firstMs: 10 * MINUTE_MS,
+  idleMs: 10 * MINUTE_MS,
+  totalMs: 120 * MINUTE_MS,
   characters: 2 ** 20,
   events: 2 ** 17,
 };
@@ -405,13 +405,13 @@ export function costOf(usage: Usage, price: Price | undefined): number | null {
 /** Used until a server has counted something. */
 const TOKENS_PER_BYTE = 1 / 4;
 /** How strongly one count moves the estimate. */
-const WEIGHT = 0.3;
+const ESTIMATE_WEIGHT = 0.3;
 /** No tokeniser goes beyond these ratios; a count outside them does not belong to this prompt. */
 const [FEWEST, MOST] = [1 / 20, 2];
 /** In smaller prompts, the template around the messages distorts the ratio. */
 const MIN_SIZE = 1000;
 /** If the server counted less than this part of a prompt, the prompt was cut or the estimate is far off. */
-const CUT = 0.6;
+const CUT_SHARE = 0.6;
 const CUT_AT_FIRST = 0.5;
 
 /** Estimates the tokens of a text, and learns the ratio of each model from its server's counts. */
@@ -427,13 +427,13 @@ export class TokenEstimator {
     const seen = counted / bytes;
     if (bytes < MIN_SIZE || !(seen >= FEWEST && seen <= MOST) || this.looksCut(model, bytes, counted)) return;
     const known = this.#ratios.get(model);
-    this.#ratios.set(model, known === undefined ? seen : known + WEIGHT * (seen - known));
+    this.#ratios.set(model, known === undefined ? seen : known + ESTIMATE_WEIGHT * (seen - known));
   }
 
   /** The server has read far less than was sent. */
   looksCut(model: string, bytes: number, counted: number): boolean {
     const estimate = this.tokens(model, bytes);
-    const part = this.#ratios.has(model) ? CUT : CUT_AT_FIRST;
+    const part = this.#ratios.has(model) ? CUT_SHARE : CUT_AT_FIRST;
     return estimate >= MIN_SIZE && counted < estimate * part;
   }
 }

@@ -119,13 +119,14 @@ function removedHandoff(path: string, names: readonly string[]): readonly Handof
   return [{ path, tier: "dangerous", reason: `${entry.why}: it was removed` }];
 }
 
-const SPECIAL = 0o6000;
+const SETUID_OR_SETGID = 0o6000;
 const EXECUTABLE = 0o111;
 
 function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: string): string | undefined {
   if (kind === "odd")
     return "not a file, folder or link: opening it may block, or connects to the program that created it";
-  if (kind === "file" && (mode & SPECIAL) !== 0) return "it runs with the rights of its owner or group";
+  if (kind === "file" && (mode & SETUID_OR_SETGID) !== 0)
+    return "it runs with the rights of its owner or group";
   if (kind !== "link" || target === undefined) return undefined;
   if (target === null) return "a link that was not examined: there are too many";
   const leads = linkedNames(path, target, workspace);

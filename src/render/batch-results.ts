@@ -134,7 +134,7 @@ export function batchTotals({ rows, ended, usage, signal }: BatchEnd): BatchTota
   };
 }
 
-const WIDTH = 12;
+const CELL_WIDTH = 12;
 
 /** One row, as soon as it has ended. */
 export function rowLine(result: RowResult): string {
@@ -142,7 +142,7 @@ export function rowLine(result: RowResult): string {
   const target = visibleLine(result.dir ?? result.repo ?? "");
   const again = attempts === 0 ? "" : `, retried ${attempts === 1 ? "once" : `${attempts} times`}`;
   const why = cause === null ? "" : `: ${firstLine(reason)}`;
-  return `${(cause ?? "done").padEnd(WIDTH)} row ${row} ${target}, ${formatDuration(duration_ms)}${again}${why}`;
+  return `${(cause ?? "done").padEnd(CELL_WIDTH)} row ${row} ${target}, ${formatDuration(duration_ms)}${again}${why}`;
 }
 
 const firstLine = (reason: string): string => visibleLine(reason.split("\n")[0] ?? "");
@@ -196,7 +196,7 @@ function notEnded({ spent, signal }: BatchEnd, number: number): string {
   );
 }
 
-const cell = (text: string): string => text.padEnd(WIDTH);
+const cell = (text: string): string => text.padEnd(CELL_WIDTH);
 
 const outcomeRow = (name: string, rows: number, code: number, what: string): string =>
   `${[name, String(rows), String(code)].map(cell).join("")}${what}`.trimEnd();

@@ -190,15 +190,15 @@ export function markedLines(text: string, [from, to]: Span, width: number): read
 }
 
 /** Columns shown before a span in a cut line. */
-const BEFORE = 20;
+const COLUMNS_BEFORE = 20;
 const CUT = "…";
 
 /** Most characters examined on either side of the start of a span. */
-const AROUND = 1000;
+const MAX_EXAMINED = 1000;
 
 function markedLine(text: string, span: Span, width: number): MarkedLine {
-  const first = Math.max(0, span[0] - AROUND);
-  const last = Math.min(text.length, span[0] + AROUND);
+  const first = Math.max(0, span[0] - MAX_EXAMINED);
+  const last = Math.min(text.length, span[0] + MAX_EXAMINED);
   const cells = cellsOf(text.slice(first, last));
   const [from, to] = [span[0] - first, Math.min(span[1], last) - first];
   const whole = last - first === text.length && widthOf(cells) <= width;
@@ -223,7 +223,7 @@ function markedLine(text: string, span: Span, width: number): MarkedLine {
 
 /** Where the shown part starts: some columns before the span, more if little follows it. */
 const startOf = (cells: readonly Cell[], from: number, width: number): number =>
-  Math.min(cellBefore(cells, from, BEFORE), cellBefore(cells, cells.length, width - CUT.length - 1));
+  Math.min(cellBefore(cells, from, COLUMNS_BEFORE), cellBefore(cells, cells.length, width - CUT.length - 1));
 
 /** The cell this many columns earlier. */
 function cellBefore(cells: readonly Cell[], from: number, columns: number): number {

@@ -89,7 +89,7 @@ function linesRenderer(
  * Characters of events that may wait for a slow reader. Pieces of replies, which `model.finished` repeats, may use only
  * a part of that.
  */
-const ROOM = 16 * 2 ** 20;
+const EVENTS_ROOM = 16 * 2 ** 20;
 const PIECES_ROOM = 2 ** 20;
 
 /**
@@ -105,14 +105,14 @@ export class JsonLines implements Renderer {
   constructor(stream: Output, clock: Clock, clean: (text: string) => string) {
     this.#json = new RunJson(clean);
     this.#writer = new PacedWriter(stream, clock, {
-      room: ROOM,
+      room: EVENTS_ROOM,
       leftOut: (events) => new RunJson(clean).take(this.#notice(events)),
     });
   }
 
   take(event: AgentEvent): void {
     const isPiece = event.type === "text" || event.type === "thinking";
-    const room = isPiece ? PIECES_ROOM : ROOM;
+    const room = isPiece ? PIECES_ROOM : EVENTS_ROOM;
     const needed = event.type === "run.finished" || event.type === "candidate.finished";
     this.#writer.write(this.#json.take(event), { room, needed });
     this.#stamp = event;

@@ -46,10 +46,10 @@ const cells = (session: ListedSession, { now, all, bundles }: View): readonly st
   visibleLine(session.model),
   ...(all ? [visibleLine(session.workspace)] : []),
   ...(bundles === true ? [visibleLine(session.bundle ?? "-")] : []),
-  cut(visibleLine(session.title), TITLE),
+  cut(visibleLine(session.title), TITLE_WIDTH),
 ];
 
-const TITLE = 60;
+const TITLE_WIDTH = 60;
 /** The columns that are narrowed, with their widths, in this order until the table fits. */
 const NARROWED = [
   ["TITLE", 16],
@@ -118,7 +118,7 @@ function messageText(message: Message): string {
   if (message.role === "tool") return shortened(visible(message.text));
   if (message.role !== "assistant") return visible(message.text);
   const calls = message.calls.map(({ name, args }) =>
-    cut(`${visibleLine(name)} ${visibleLine(JSON.stringify(args))}`, CALL),
+    cut(`${visibleLine(name)} ${visibleLine(JSON.stringify(args))}`, CALL_WIDTH),
   );
   return [...(message.text === "" ? [] : [visible(message.text)]), ...calls.map((call) => `-> ${call}`)].join(
     "\n",
@@ -155,13 +155,13 @@ function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>):
   }
 }
 
-const LINES = 12;
-const CALL = 200;
+const MAX_LINES = 12;
+const CALL_WIDTH = 200;
 
 function shortened(text: string): string {
   const lines = text.trimEnd().split("\n");
-  const rest = lines.length - LINES;
-  const shown = lines.slice(0, LINES).map((line) => cut(line, CALL));
+  const rest = lines.length - MAX_LINES;
+  const shown = lines.slice(0, MAX_LINES).map((line) => cut(line, CALL_WIDTH));
   return (rest > 0 ? [...shown, `… ${rest} more lines`] : shown).join("\n");
 }
 

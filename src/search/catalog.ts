@@ -172,7 +172,7 @@ export class Catalog implements Disposable {
 }
 
 /** A new format gets a new file; the index is rebuilt from the sources. */
-const FORM = 1;
+const FORMAT_VERSION = 1;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS files (
@@ -189,9 +189,9 @@ function openCatalogFile(file: string): DatabaseSync {
   try {
     sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     const version = versionOf(sqlite);
-    if (version !== 0 && version !== FORM)
+    if (version !== 0 && version !== FORMAT_VERSION)
       sqlite.exec("DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rules");
-    if (version !== FORM) sqlite.exec(`${SCHEMA} PRAGMA user_version = ${FORM}`);
+    if (version !== FORMAT_VERSION) sqlite.exec(`${SCHEMA} PRAGMA user_version = ${FORMAT_VERSION}`);
     sqlite.prepare("SELECT count(*) FROM files").get();
     return sqlite;
   } catch (thrown) {
@@ -207,7 +207,7 @@ const versionOf = (sqlite: DatabaseSync): number =>
 function readable(file: string): DatabaseSync | undefined {
   const sqlite = openedToRead(file);
   try {
-    if (versionOf(sqlite) === FORM) return sqlite;
+    if (versionOf(sqlite) === FORMAT_VERSION) return sqlite;
   } catch (thrown) {
     sqlite.close();
     throw thrown;

@@ -18,7 +18,7 @@ export interface EmbedOptions {
   readonly concurrency?: number;
 }
 
-const WINDOW = 512;
+const CHUNKS_AT_ONCE = 512;
 
 /** Texts in the first request, and the maximum in any request. */
 const FIRST_BATCH = 8;
@@ -99,7 +99,7 @@ class EmbedRun {
   async #windows(): Promise<void> {
     let last: ReadonlySet<string> = new Set();
     for (;;) {
-      const found = await this.#store.unembedded(WINDOW + this.#refused.size, this.#options.signal);
+      const found = await this.#store.unembedded(CHUNKS_AT_ONCE + this.#refused.size, this.#options.signal);
       const chunks = found.filter(({ id }) => !this.#refused.has(id));
       if (chunks.length === 0) return;
       if (chunks.every(({ id }) => last.has(id)))

@@ -10,8 +10,8 @@ import { type VectorWorth, WAY } from "./index-vectors.ts";
 const TRIED = [WEIGHTS.dense, 0.3] as const;
 /** Fewer questions prove nothing. */
 const MIN_QUESTIONS = 25;
-const CANDIDATES = 200;
-const PLACES = 10;
+const CANDIDATE_COUNT = 200;
+const RANKED_PLACES = 10;
 
 /**
  * Asks the store questions from the repository's history, with and without vectors. Vectors get the weight that best
@@ -33,9 +33,9 @@ export async function measuredWorth(
     signal.throwIfAborted();
     const vector = await vectorOf(question);
     if (vector === null) continue;
-    const found = await store.candidates({ text: question, vector }, CANDIDATES, signal);
+    const found = await store.candidates({ text: question, vector }, CANDIDATE_COUNT, signal);
     const markOf = (dense: number): number =>
-      mark(rank(found, question, PLACES * 2, { ...WEIGHTS, dense }), answers);
+      mark(rank(found, question, RANKED_PLACES * 2, { ...WEIGHTS, dense }), answers);
     marks.words.push(markOf(0));
     for (const [weight, list] of marks.by) list.push(markOf(weight));
   }
@@ -60,7 +60,7 @@ export function weightBy(words: readonly number[], by: ReadonlyMap<number, reado
 
 function mark(hits: readonly { readonly path: string }[], answers: ReadonlySet<string>): number {
   const place = [...new Set(hits.map(({ path }) => path))]
-    .slice(0, PLACES)
+    .slice(0, RANKED_PLACES)
     .findIndex((path) => answers.has(path));
   return place === -1 ? 0 : 1 / (place + 1);
 }
@@ -75,7 +75,7 @@ export interface CommitQuestion {
   readonly answers: ReadonlySet<string>;
 }
 
-const COMMITS = 600;
+const MAX_COMMITS = 600;
 const TIME_LIMIT_MS = 10_000;
 const MAX_BYTES = 2 ** 20;
 /** A commit of more files says little about any of them. */
@@ -91,7 +91,7 @@ const WORDS = [
   ..."git --no-pager --no-optional-locks --no-replace-objects -c core.fsmonitor=false".split(" "),
   ..."-c core.hooksPath=/dev/null -c log.showSignature=false log --no-merges --no-renames".split(" "),
   ..."--no-ext-diff --no-textconv --relative -z --name-only".split(" "),
-  `--max-count=${COMMITS}`,
+  `--max-count=${MAX_COMMITS}`,
   "--format=%x01%s",
 ];
 

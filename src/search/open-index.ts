@@ -1,6 +1,12 @@
 import path from "node:path";
 import type { Box } from "../core/ports.ts";
-import { HUGE, type SearchStore, type ServerStore, type StoreIdentity, type Trust } from "./search-store.ts";
+import {
+  HUGE_FILE_BYTES,
+  type SearchStore,
+  type ServerStore,
+  type StoreIdentity,
+  type Trust,
+} from "./search-store.ts";
 import type { PathRules } from "./files/box-files.ts";
 import { CATALOG, type IndexPlace, setAside, takeWriter, troubleOf, tryWriter } from "./index-folders.ts";
 import { Catalog, type CatalogFacts } from "./catalog.ts";
@@ -146,7 +152,7 @@ export class OpenedIndex implements AsyncDisposable {
     const ruleFiles = this.catalog.rules();
     // The server counts while this side scans.
     const [look, stored] = await Promise.all([
-      scanForChanges({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
+      scanForChanges({ workspace, files, ruleFiles, rules, largest: HUGE_FILE_BYTES, most: 0, signal }),
       this.store.fileCount(signal),
     ]);
     // The count finds files that were removed, or emptied by another version of this program.
@@ -167,7 +173,7 @@ export class OpenedIndex implements AsyncDisposable {
     const { catalog, store } = this;
     const cutting = (files: number) => cuttingFor(files, thread, kept);
     const { id, workspace } = this.place;
-    const fixed = { index: id, workspace, version: VERSION, largest: HUGE };
+    const fixed = { index: id, workspace, version: VERSION, largest: HUGE_FILE_BYTES };
     const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
     return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);
   }

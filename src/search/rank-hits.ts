@@ -225,19 +225,19 @@ export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
   return parts.length === 0 ? "near in meaning" : parts.join("; ");
 }
 
-const LINES = 10;
+const PREVIEW_LINES = 10;
 const MAX_LINE_LENGTH = 240;
 
 /** Lines shown above the first line with a word, if there is room. */
-const LEAD = 2;
+const LEAD_LINES = 2;
 
 /** The lines of the text that contain most of the query's words; does not begin with an empty line. */
 export function preview(text: string, query: Query, tokenizer: Tokenizer): string {
   const lines = text.replace(/\n$/, "").split("\n");
-  const best = lines.length <= LINES ? 0 : bestWindow(lines, query, tokenizer);
+  const best = lines.length <= PREVIEW_LINES ? 0 : bestWindow(lines, query, tokenizer);
   const from = lines.findIndex((line, at) => at >= best && line.trim() !== "");
   return lines
-    .slice(Math.max(from, 0), Math.max(from, 0) + LINES)
+    .slice(Math.max(from, 0), Math.max(from, 0) + PREVIEW_LINES)
     .map((line) => clipped(line, MAX_LINE_LENGTH))
     .join("\n");
 }
@@ -245,15 +245,15 @@ export function preview(text: string, query: Query, tokenizer: Tokenizer): strin
 function bestWindow(lines: readonly string[], query: Query, tokenizer: Tokenizer): number {
   const wanted = new Map(query.words.map(({ word, weight }) => [word, weight]));
   const has = lines.map((line) => [...tokenizer.found(line, wanted)]);
-  const scores = Array.from({ length: lines.length - LINES + 1 }, (_, from) => {
-    const seen = has.slice(from, from + LINES).flat();
+  const scores = Array.from({ length: lines.length - PREVIEW_LINES + 1 }, (_, from) => {
+    const seen = has.slice(from, from + PREVIEW_LINES).flat();
     return [...new Set(seen)].reduce((sum, word) => sum + (wanted.get(word) ?? 0), seen.length * 0.1);
   });
   const most = scores.reduce((one, other) => Math.max(one, other), 0);
   const first = scores.indexOf(most);
   const others = scores.findIndex((score, from) => from > first && score < most);
   const last = others === -1 ? scores.length - 1 : others - 1;
-  return most === 0 ? 0 : Math.max(first, last - LEAD);
+  return most === 0 ? 0 : Math.max(first, last - LEAD_LINES);
 }
 
 interface RankingInput {

@@ -36,7 +36,7 @@ export interface Chunk extends FilePiece {
 }
 
 /** A file with more bytes than this is skipped as huge; readers need not read it. */
-export const HUGE = 1 << 20;
+export const HUGE_FILE_BYTES = 1 << 20;
 
 /** Why a file has no chunks. */
 export type Skip = "binary" | "minified" | "generated" | "lock" | "huge" | "secret" | "unreadable";

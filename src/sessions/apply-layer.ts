@@ -181,7 +181,7 @@ interface Parts {
 }
 
 /** Changes with fewer lines between them form one part. */
-const APART = 3;
+const MIN_LINES_APART = 3;
 
 export function partsOf(op: EntryMove, packs: Packs): Parts {
   const { path, from, to } = op;
@@ -221,7 +221,7 @@ const diffOf = ({ path, from, to }: EntryMove, packs: Packs): readonly FileDiff[
 const MAX_CHANGED_LINES = 400;
 
 const groupsOf = (before: string, after: string): readonly (readonly LineChange[])[] =>
-  groupChanges(lineChanges(splitLines(before), splitLines(after), MAX_CHANGED_LINES), APART);
+  groupChanges(lineChanges(splitLines(before), splitLines(after), MAX_CHANGED_LINES), MIN_LINES_APART);
 
 function textWith(before: string, after: string, changes: readonly LineChange[]): string {
   const [old, now] = [splitLines(before), splitLines(after)];

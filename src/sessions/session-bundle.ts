@@ -180,10 +180,10 @@ function refuseBundle(file: string, why: string): never {
   );
 }
 
-const BLOCK = 512;
+const TAR_BLOCK = 512;
 const ORDER: readonly string[] = [MANIFEST, ...PARTS, SEAL];
 
-const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+const padding = (size: number): Buffer => Buffer.alloc((TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK);
 
 function archived(members: readonly (readonly [string, Buffer])[]): Buffer {
   const pieces = members.flatMap(([name, content]) => [
@@ -191,12 +191,12 @@ function archived(members: readonly (readonly [string, Buffer])[]): Buffer {
     content,
     padding(content.length),
   ]);
-  return Buffer.concat([...pieces, Buffer.alloc(2 * BLOCK)]);
+  return Buffer.concat([...pieces, Buffer.alloc(2 * TAR_BLOCK)]);
 }
 
 /** The only accepted form of a header: a plain file without owner and time. */
 function headerOf(name: string, size: number): Buffer {
-  const header = Buffer.alloc(BLOCK);
+  const header = Buffer.alloc(TAR_BLOCK);
   header.write(name, 0, 100, "latin1");
   header.write("0000644\0", 100, "latin1");
   header.write("0000000\0".repeat(2), 108, "latin1");
@@ -228,7 +228,7 @@ class Reader {
       found.set(name, content);
     }
     const rest = this.#bytes.subarray(this.#at);
-    if (rest.length !== 2 * BLOCK || rest.some((byte) => byte !== 0)) {
+    if (rest.length !== 2 * TAR_BLOCK || rest.some((byte) => byte !== 0)) {
       const next = nameIn(rest);
       refuseBundle(this.#file, next === "" ? "its end is not that of a bundle" : this.#about(next, found));
     }
@@ -236,7 +236,7 @@ class Reader {
   }
 
   #member(wanted: string, found: ReadonlyMap<string, Buffer>): Buffer {
-    const header = this.#take(BLOCK, wanted);
+    const header = this.#take(TAR_BLOCK, wanted);
     const name = nameIn(header);
     if (name !== wanted) refuseBundle(this.#file, this.#about(name, found));
     const size = Number.parseInt(header.toString("latin1", 124, 135), 8);

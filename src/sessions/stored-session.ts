@@ -93,12 +93,12 @@ export class StoredSession implements Session {
   readonly timeline = function* (this: StoredSession): Generator<{ at: number; event: AgentEvent }> {
     for (let last = 0; ;) {
       const rows = this.#db.all(
-        `SELECT seq, at, body FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ${PORTION}`,
+        `SELECT seq, at, body FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ${PAGE_SIZE}`,
         this.id,
         last,
       ) as readonly { seq: number; at: number; body: string }[];
       for (const { at, body } of rows) yield { at, event: storedJson(body, this.id) as AgentEvent };
-      if (rows.length < PORTION) return;
+      if (rows.length < PAGE_SIZE) return;
       last = rows.at(-1)?.seq ?? last;
     }
   }.bind(this);
@@ -149,7 +149,7 @@ export class StoredSession implements Session {
   }
 }
 
-const PORTION = 500;
+const PAGE_SIZE = 500;
 
 export const INFO =
   "SELECT id, workspace, mode, provider, model, title, started, changed, messages, status FROM sessions";

@@ -32,7 +32,7 @@ export const MAX_KEPT = 20;
 export const MAX_BYTES = 256 * 1024;
 const MAX_LINE = 8192;
 const NAME = /^\d{8}T\d{9}Z-\d+\.jsonl$/;
-const MINE = 0o600;
+const OWNER_ONLY = 0o600;
 
 interface Owner {
   readonly folder: string;
@@ -54,7 +54,7 @@ export class DiagnosticsLog implements Disposable {
       makeFolder(folder);
       makeRoom(folder, path.basename(this.#file));
       const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
-      this.#descriptor = openSync(this.#file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, MINE);
+      this.#descriptor = openSync(this.#file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, OWNER_ONLY);
     } catch {
       this.#descriptor = undefined;
     }

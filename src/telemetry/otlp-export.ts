@@ -27,7 +27,7 @@ export interface ExportOptions {
 
 /** Most spans that wait; further ones are dropped and counted. */
 const MAX_WAITING = 2048;
-const BATCH = 256;
+const BATCH_SIZE = 256;
 const EVERY_MS = 5000;
 const METRICS_EVERY_MS = 60_000;
 /** Time for everything left at the end of a run. */
@@ -77,7 +77,7 @@ export class OtlpExport implements AsyncDisposable {
       if (settings.traces === undefined) return;
       if (this.#waiting.length >= MAX_WAITING) this.#dropped += 1;
       else this.#waiting.push({ ...span, parent: span.parent ?? parent?.span ?? null, trace });
-      if (this.#waiting.length >= BATCH) this.#tick();
+      if (this.#waiting.length >= BATCH_SIZE) this.#tick();
     };
   }
 
@@ -118,7 +118,7 @@ export class OtlpExport implements AsyncDisposable {
     const { traces } = this.#options.settings;
     if (traces === undefined) return;
     while (this.#waiting.length > 0 && !this.#over.signal.aborted) {
-      const batch = this.#waiting.splice(0, BATCH);
+      const batch = this.#waiting.splice(0, BATCH_SIZE);
       const sent = await this.#send(traces, "spans", spansJson(batch, this.#about));
       if (sent === "lost") this.#dropped += batch.length;
       if (sent !== "later") continue;
@@ -223,7 +223,7 @@ const nanosOf = (ms: number): string =>
   String(BigInt(Math.floor(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1e6)));
 
 const KINDS = { internal: 1, client: 3 } as const;
-const FAILED = 2;
+const STATUS_ERROR = 2;
 
 export interface SentSpan extends TraceSpan {
   /** The trace id, in 32 hexadecimal digits. */
@@ -245,7 +245,7 @@ export function spansJson(spans: readonly SentSpan[], about: About): string {
       timeUnixNano: nanosOf(event.at),
       attributes: keyed(event.attributes),
     })),
-    status: failed ? { code: FAILED } : {},
+    status: failed ? { code: STATUS_ERROR } : {},
   }));
   const scopeSpans = [{ scope: scopeOf(about), spans: rows }];
   return JSON.stringify({ resourceSpans: [{ resource: { attributes: keyed(about.resource) }, scopeSpans }] });

@@ -234,7 +234,7 @@ interface Sources {
   readonly load: (path: string) => Promise<FileState | undefined>;
 }
 
-const NEW = 0o644;
+const NEW_FILE_MODE = 0o644;
 
 /** The result of the patch for all files. Throws the first mistake; nothing is written. */
 async function planned(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
@@ -272,7 +272,7 @@ async function planFile(plan: Plan, file: FilePatch, { pathOf, nameOf }: Sources
   if (file.what === "add") {
     if (state !== undefined) throw new PatchMistake(`${name}: it is already there; send an update of it`);
     const content = bytesOfText(applyHunks(name, "", file.hunks));
-    return plan.set(path, { content, mode: file.mode ?? NEW });
+    return plan.set(path, { content, mode: file.mode ?? NEW_FILE_MODE });
   }
   if (state === undefined) throw new PatchMistake(`${name}: no such file; *** Add File makes a new one`);
   if (file.what === "delete") {

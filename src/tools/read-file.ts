@@ -46,14 +46,14 @@ export const readFileTool = (context: ToolContext): AnyTool =>
 
 async function read(place: Place, wanted: Lines): Promise<ToolResult> {
   const { context, box, path } = place;
-  const result = await box.read(path, { offset: 0, limit: WHOLE });
+  const result = await box.read(path, { offset: 0, limit: MAX_WHOLE_BYTES });
   if (result.kind !== "ok") return missing(context, box, result);
   const { content, size } = result.value;
   context.seen.saw(path, await tokenOf(box, path, result.value));
   const name = shown(context.workspace, path);
   const binary = binaryKind(content, path);
   if (binary !== undefined) return ok(`[${name}: ${binary}, ${formatSize(size)}; not shown]`);
-  return size > WHOLE ? largePage(place, wanted, size) : whole(name, content, wanted);
+  return size > MAX_WHOLE_BYTES ? largePage(place, wanted, size) : whole(name, content, wanted);
 }
 
 function whole(name: string, content: Uint8Array, { first, most }: Lines): ToolResult {
@@ -105,7 +105,10 @@ async function largePage(
 ): Promise<ToolResult> {
   const last = first + most - 1;
   const ask = (words: readonly string[]) =>
-    box.exec({ words, env: { LC_ALL: "C" }, timeoutMs: SCAN_MS, keep: { head: WHOLE, tail: 0 } }, signal);
+    box.exec(
+      { words, env: { LC_ALL: "C" }, timeoutMs: SCAN_MS, keep: { head: MAX_WHOLE_BYTES, tail: 0 } },
+      signal,
+    );
   const [page, counted] = await Promise.all([
     ask(["sed", "-n", `${first},${last}p;${last}q`, "--", path]),
     ask(["grep", "-ac", "", "--", path]),
@@ -127,12 +130,12 @@ async function largePage(
 }
 
 /** Largest file that is read in one piece. Larger ones are compared by size and time, not by content. */
-const WHOLE = 8 * 2 ** 20;
+const MAX_WHOLE_BYTES = 8 * 2 ** 20;
 const NEVER = new AbortController().signal;
 
 /** A fingerprint by which a later look recognises this content. */
 async function tokenOf(box: Box, path: string, { content, size }: FileContent): Promise<string> {
-  if (size > WHOLE) return largeToken(box, path);
+  if (size > MAX_WHOLE_BYTES) return largeToken(box, path);
   const digest = await crypto.subtle.digest("SHA-256", content);
   return Buffer.from(digest).toString("hex");
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { count, forgiving, type ToolContext } from "./tool-context.ts";
 
-const PAGE = 20_000;
+const PAGE_LENGTH = 20_000;
 /** Bytes of UTF-8, including the line below the page: the limit for any result for the model. */
 const PAGE_BYTES = 29_500;
 
@@ -39,7 +39,7 @@ function pageWithin(
   id: string,
   offset: number,
 ): ReturnType<ToolContext["outputs"]["page"]> {
-  const whole = outputs.page(id, offset, PAGE);
+  const whole = outputs.page(id, offset, PAGE_LENGTH);
   if (whole === undefined) return undefined;
   const bytes = new TextEncoder().encode(whole.text).length;
   return bytes <= PAGE_BYTES ? whole : outputs.page(id, offset, Math.floor(PAGE_BYTES / 3));

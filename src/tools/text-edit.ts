@@ -82,11 +82,11 @@ function spliced(text: string, starts: readonly number[], { old, new: young }: E
   return parts.join("") + text.slice(from);
 }
 
-const PLACES = 10;
+const MAX_LISTED_PLACES = 10;
 
 function ambiguous(text: string, starts: readonly number[]): string {
-  const lines = starts.slice(0, PLACES).map((at) => lineAt(text, at));
-  const more = starts.length > PLACES ? " …" : "";
+  const lines = starts.slice(0, MAX_LISTED_PLACES).map((at) => lineAt(text, at));
+  const more = starts.length > MAX_LISTED_PLACES ? " …" : "";
   return `old is found ${starts.length} times, at lines ${lines.join(", ")}${more}. Give more lines around the one you mean, or all: true for every one`;
 }
 
@@ -112,7 +112,7 @@ function notFoundText(text: string, { old, new: young }: Edit): string {
   return `old is not in the file; ${why}. Copy it exactly:\n${placeShown(place, lines)}`;
 }
 
-const AROUND = 2;
+const CONTEXT_LINES = 2;
 const MAX_LINES = 60;
 const MAX_LENGTH = 300;
 
@@ -133,7 +133,7 @@ export function compactDiff(from: string, to: string): CompactDiff {
   const runs =
     middle.least > maxEditLength ? undefined : diffArrays(middle.before, middle.after, { maxEditLength });
   const changes = changesOf(runs, middle);
-  const hunks = hunksOf(changes, { before, after }, AROUND);
+  const hunks = hunksOf(changes, { before, after }, CONTEXT_LINES);
   return {
     ...lineCounts(changes),
     lines: hunks.flatMap((hunk) => [
@@ -169,7 +169,7 @@ interface Place {
 
 const MAX_WANTED = 200;
 const MAX_SHOWN = 12;
-const ALIKE = 0.5;
+const MIN_LIKENESS = 0.5;
 const MAX_COMPARED = 50_000;
 
 export function nearestPlace(wanted: readonly string[], lines: readonly string[]): Place | undefined {
@@ -177,7 +177,7 @@ export function nearestPlace(wanted: readonly string[], lines: readonly string[]
   const text = bare.findIndex((line) => line !== "");
   if (text < 0) return undefined;
   const voted = bestStart(bare, all);
-  const best = voted.letters >= TELLING ? voted.start : (mostAlike(bare, all) ?? voted.start);
+  const best = voted.letters >= MIN_LETTERS ? voted.start : (mostAlike(bare, all) ?? voted.start);
   if (best === undefined) return undefined;
   const start = Math.max(0, best);
   const spacing =
@@ -203,8 +203,8 @@ function fitsSpacing(bare: readonly string[], index: number, line: string, found
 }
 
 /** With fewer letters in all, the lines (such as a lone brace) occur everywhere. */
-const TELLING = 4;
-const MAX_PLACES = 50;
+const MIN_LETTERS = 4;
+const MAX_PLACES_PER_LINE = 50;
 
 /** Each wanted line that exists in the file votes, with its length, for where the text would begin. */
 function bestStart(
@@ -215,7 +215,7 @@ function bestStart(
   for (const [index, line] of lines.entries()) {
     const known = places.get(line);
     if (known === undefined) places.set(line, [index]);
-    else if (known.length < MAX_PLACES) known.push(index);
+    else if (known.length < MAX_PLACES_PER_LINE) known.push(index);
   }
   const votes = new Map<number, number>();
   for (const [index, line] of wanted.entries())
@@ -233,7 +233,7 @@ function mostAlike(wanted: readonly string[], lines: readonly string[]): number 
     "",
   ];
   const pairs = pairsOf(longest);
-  let best = { at: -1, score: ALIKE };
+  let best = { at: -1, score: MIN_LIKENESS };
   for (const [at, line] of lines.entries()) {
     const score = likeness(pairs, line);
     if (score > best.score) best = { at, score };
@@ -241,10 +241,10 @@ function mostAlike(wanted: readonly string[], lines: readonly string[]): number 
   return best.at < 0 ? undefined : best.at - index;
 }
 
-const PAIRS = 500;
+const MAX_PAIRS = 500;
 
 function pairsOf(line: string): ReadonlySet<string> {
-  const end = Math.min(line.length - 1, PAIRS);
+  const end = Math.min(line.length - 1, MAX_PAIRS);
   return new Set(Array.from({ length: Math.max(0, end) }, (_, at) => line.slice(at, at + 2)));
 }
 

@@ -153,7 +153,7 @@ export async function missing(context: ToolContext, box: Box, refused: FileRefus
     : result;
 }
 
-const NAMES = 12;
+const MAX_NAMES = 12;
 
 async function hint(context: ToolContext, box: Box, path: string): Promise<string> {
   const folder = folderOf(path);
@@ -164,8 +164,8 @@ async function hint(context: ToolContext, box: Box, path: string): Promise<strin
   if (names.includes(wanted)) return ": it is a link that leads out of the box, or nowhere";
   const like = nearest(wanted, names) ?? names.find((name) => name.toLowerCase() === wanted.toLowerCase());
   if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;
-  const some = names.slice(0, NAMES).map(nameShown).join(" ");
-  const more = names.length > NAMES ? ` and ${names.length - NAMES} more` : "";
+  const some = names.slice(0, MAX_NAMES).map(nameShown).join(" ");
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
   return `. In ${shown(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
 }
 

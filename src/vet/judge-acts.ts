@@ -72,7 +72,7 @@ const isTouch = (act: Act, { touched }: Observed): boolean =>
 const BUILT =
   /^(?:dist|build|out|target|coverage|\.?cache|node_modules|\.next|\.nuxt|__pycache__|[\w.-]*\.egg-info|public|tmp)\//;
 const MANY_DELETED = 20;
-const FEW = 3;
+const MIN_DELETED_SOURCES = 3;
 const MAX_SHOWN = 5;
 
 /** Judges changes of the tree, also those that no process was seen making. */
@@ -83,7 +83,7 @@ function judgeChanges(
 ): void {
   const { added, modified, deleted, more } = changes;
   const deletedSources = deleted.filter((path) => !BUILT.test(path));
-  if (deletedSources.length >= FEW && deletedSources.length >= around.files / 2)
+  if (deletedSources.length >= MIN_DELETED_SOURCES && deletedSources.length >= around.files / 2)
     found.add("run.wipe", `removes ${deletedSources.length} of the repository's ${around.files} files`, null);
   else if (deletedSources.length + more > MANY_DELETED && deletedSources.length > 0)
     found.add(
@@ -108,7 +108,7 @@ function judgeChanges(
       );
 }
 
-const FLOOD = 16 * 2 ** 20;
+const FLOOD_BYTES = 16 * 2 ** 20;
 
 function judgeEnding(step: ObservedStep, found: ActFindings): void {
   const { what, cause, reason, timed_out, printed, observed } = step;
@@ -121,7 +121,7 @@ function judgeEnding(step: ObservedStep, found: ActFindings): void {
     );
   const limit = cause === null ? undefined : LIMITS[cause];
   if (limit !== undefined) found.add(limit, reason, null);
-  if (printed > FLOOD) found.add("run.flood", `prints ${formatSize(printed)}`, null);
+  if (printed > FLOOD_BYTES) found.add("run.flood", `prints ${formatSize(printed)}`, null);
   const talk = talkIn(step.output);
   if (talk !== undefined) found.add("run.talk", `prints: ${talk}`, null);
   judgeLeftovers(step, watched, found);
@@ -180,7 +180,7 @@ const isAny = (address: string): boolean => ["0.0.0.0", "::", "::ffff:0.0.0.0"].
 /** Ports of engines and clusters that listen on loopback. */
 const ENGINE_PORTS: ReadonlySet<number> = new Set([2375, 2376, 10_250, 10_255, 6443]);
 const DNS_PORTS: ReadonlySet<number> = new Set([53, 853, 5353, 5355]);
-const MANY = 12;
+const SCAN_TARGETS = 12;
 
 function judgeNetwork(
   { acts }: Pick<Observed, "acts">,
@@ -201,7 +201,7 @@ function judgeNetwork(
     else if (judgeConnect(act, found)) tried.add(`${act.address} ${act.port}`);
   }
   for (const each of connections) judgeConnection(each, found);
-  if (tried.size >= MANY) found.add("run.scan", `tries ${tried.size} addresses and ports`, null);
+  if (tried.size >= SCAN_TARGETS) found.add("run.scan", `tries ${tried.size} addresses and ports`, null);
 }
 
 const isQuestion = ({ address, port }: SocketAct): boolean => port === 53 && isLoopback(address);

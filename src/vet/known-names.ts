@@ -173,7 +173,7 @@ export function imitatedBy(address: string): string | undefined {
 /** Digits and letters that look alike. */
 const DIGITS = /^(?:0o|o0|1[li]|[li]1|5s|s5|3e|e3|4a|a4)$/;
 /** The plural of a shorter name is a name of its own. */
-const LONG = 10;
+const LONG_NAME = 10;
 /** Shorter names are near to each other by chance. */
 const MIN_LENGTH = 5;
 
@@ -276,7 +276,8 @@ function isTypo(name: string, popular: string): boolean {
   const end = alikeAt(longer.slice(start), shorter.slice(start), (text, at) => text.at(-1 - at));
   const [more, less] = [longer.slice(start, longer.length - end), shorter.slice(start, shorter.length - end)];
   if (/\d/.test(more + less)) return DIGITS.test(more + less);
-  if (less.length === 0) return more.length === 1 && !(isPlural(more, end, shorter) && popular.length < LONG);
+  if (less.length === 0)
+    return more.length === 1 && !(isPlural(more, end, shorter) && popular.length < LONG_NAME);
   if (more.length === 1) return popular.length > MIN_LENGTH;
   return more.length === 2 && more[0] === less[1] && more[1] === less[0];
 }

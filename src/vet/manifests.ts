@@ -262,11 +262,11 @@ export const lockFormNamed = (lower: string): LockForm | undefined =>
   EACH.find(([, { name }]) => name.test(lower))?.[0];
 
 /** Characters at the beginning of a text that are enough to tell its form. */
-const HEAD = 2 ** 16;
+const HEAD_LENGTH = 2 ** 16;
 
 /** The form of a file with any name, such as one that `git show` wrote. */
 export function lockFormOf(lower: string, text: string): LockForm | undefined {
-  const head = text.length > HEAD ? text.slice(0, text.lastIndexOf("\n", HEAD)) : text;
+  const head = text.length > HEAD_LENGTH ? text.slice(0, text.lastIndexOf("\n", HEAD_LENGTH)) : text;
   return lockFormNamed(lower) ?? EACH.find(([, { looks }]) => looks(head))?.[0];
 }
 

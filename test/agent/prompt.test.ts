@@ -5,7 +5,7 @@ import {
   briefing,
   gather,
   type Gathered,
-  INSTRUCTIONS,
+  MAX_INSTRUCTION_BYTES,
   type ListedSkill,
   renderInstructions,
   renderSkills,
@@ -111,8 +111,8 @@ test("what does not fit is cut between characters, and everything left out is na
     file("b/AGENTS.md", "b".repeat(3000)),
   ];
   const text = renderInstructions(files, { trusted: false });
-  assert.ok(Buffer.byteLength(text) <= INSTRUCTIONS);
-  assert.ok(Buffer.byteLength(text) > INSTRUCTIONS - 2000);
+  assert.ok(Buffer.byteLength(text) <= MAX_INSTRUCTION_BYTES);
+  assert.ok(Buffer.byteLength(text) > MAX_INSTRUCTION_BYTES - 2000);
   assert.ok(text.isWellFormed() && !text.includes("�"));
   assert.match(
     text,
@@ -126,10 +126,10 @@ test("a file that was not read completely is named, and one that just fits is wh
     /left out[^]*"AGENTS.md"/,
   );
   const bare = Buffer.byteLength(renderInstructions([file("AGENTS.md", "x")], { trusted: true }));
-  const full = renderInstructions([file("AGENTS.md", "x".repeat(INSTRUCTIONS - bare + 1))], {
+  const full = renderInstructions([file("AGENTS.md", "x".repeat(MAX_INSTRUCTION_BYTES - bare + 1))], {
     trusted: true,
   });
-  assert.equal(Buffer.byteLength(full), INSTRUCTIONS);
+  assert.equal(Buffer.byteLength(full), MAX_INSTRUCTION_BYTES);
   assert.doesNotMatch(full, /left out/);
 });
 

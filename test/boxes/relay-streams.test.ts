@@ -6,10 +6,10 @@ import { setImmediate as turn } from "node:timers/promises";
 import {
   FRAME,
   MAX_STREAMS,
-  PIECE,
+  FRAME_BYTES,
   RelayRubbish,
   RelayStreams,
-  WINDOW,
+  WINDOW_BYTES,
 } from "../../src/boxes/relay-streams.ts";
 import { fc } from "../fixtures/property.ts";
 
@@ -39,7 +39,7 @@ function opened() {
   const near: Duplex[] = [];
   const far: Duplex[] = [];
   const streams = new RelayStreams(() => {
-    const [one, other] = duplexPair({ allowHalfOpen: true, highWaterMark: PIECE });
+    const [one, other] = duplexPair({ allowHalfOpen: true, highWaterMark: FRAME_BYTES });
     other.on("error", () => undefined);
     near.push(one);
     far.push(other);
@@ -108,23 +108,23 @@ test("each stream's data reaches only its own connection, however it is split, a
 test("no more is sent than the box has room for, nor read from the proxy, and streams take turns", async () => {
   const { streams, far, said, dataOf } = opened();
   streams.take(Buffer.concat([READY, frame(FRAME.open, 1), frame(FRAME.open, 2)]));
-  const sent = randomBytes(WINDOW * 3);
+  const sent = randomBytes(WINDOW_BYTES * 3);
   let passed = false;
   // As a socket gives it: what waits fills a buffer to the brim, which would be told for ever.
-  for (let at = 0; at < sent.length; at += PIECE)
-    far[0]?.write(sent.subarray(at, at + PIECE), () => (passed = at + PIECE >= sent.length));
-  far[1]?.write(sent.subarray(0, PIECE * 3));
+  for (let at = 0; at < sent.length; at += FRAME_BYTES)
+    far[0]?.write(sent.subarray(at, at + FRAME_BYTES), () => (passed = at + FRAME_BYTES >= sent.length));
+  far[1]?.write(sent.subarray(0, FRAME_BYTES * 3));
   await settled();
-  assert.deepEqual([dataOf(1).length, passed], [WINDOW, false]);
-  assert.ok(said.every(({ payload }) => payload.length <= PIECE));
+  assert.deepEqual([dataOf(1).length, passed], [WINDOW_BYTES, false]);
+  assert.ok(said.every(({ payload }) => payload.length <= FRAME_BYTES));
   // It had its pieces between those of the other.
   const last = said.findLastIndex(({ id }) => id === 2);
-  assert.ok(last < said.length - 1 && dataOf(2).length === PIECE * 3);
+  assert.ok(last < said.length - 1 && dataOf(2).length === FRAME_BYTES * 3);
   streams.take(more(1, 10));
   await settled();
-  assert.equal(dataOf(1).length, WINDOW + 10);
+  assert.equal(dataOf(1).length, WINDOW_BYTES + 10);
   for (let rounds = 0; rounds < 2; rounds += 1) {
-    streams.take(more(1, WINDOW));
+    streams.take(more(1, WINDOW_BYTES));
     await settled();
   }
   assert.ok(dataOf(1).equals(sent));
@@ -134,8 +134,8 @@ test("no more is sent than the box has room for, nor read from the proxy, and st
 test("data that the proxy has not read is limited to the window, which is refilled only after it is read", async () => {
   const { streams, far, typesOf } = opened();
   streams.take(Buffer.concat([READY, frame(FRAME.open, 1)]));
-  const piece = Buffer.alloc(PIECE, 1);
-  for (let sent = 0; sent < WINDOW; sent += PIECE) streams.take(frame(FRAME.data, 1, piece));
+  const piece = Buffer.alloc(FRAME_BYTES, 1);
+  for (let sent = 0; sent < WINDOW_BYTES; sent += FRAME_BYTES) streams.take(frame(FRAME.data, 1, piece));
   await settled();
   const before = typesOf(1).length;
   far[0]?.resume();
@@ -146,7 +146,9 @@ test("data that the proxy has not read is limited to the window, which is refill
   streams.close();
 });
 
-const full = Array.from({ length: WINDOW / PIECE }, () => frame(FRAME.data, 1, Buffer.alloc(PIECE)));
+const full = Array.from({ length: WINDOW_BYTES / FRAME_BYTES }, () =>
+  frame(FRAME.data, 1, Buffer.alloc(FRAME_BYTES)),
+);
 
 const RUBBISH: readonly (readonly [string, readonly Buffer[]])[] = [
   ["a frame before the first one", [frame(FRAME.open, 1)]],

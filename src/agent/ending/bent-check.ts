@@ -316,7 +316,7 @@ const EDITS = new RegExp(
 );
 const RED = /\b(?:fail\w*|broken|red|pass(?:es|ing)?|succeeds?|green|work)\b/;
 /** Characters after "make the tests" that say what should happen to them. */
-const MADE = 20;
+const WISH_LENGTH = 20;
 const TESTS_ARE_WRONG =
   /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
 
@@ -330,7 +330,7 @@ export function mendable(paths: readonly string[], request: string): readonly st
 export function asksForTests(request: string, paths: readonly string[]): boolean {
   const lower = request.toLowerCase();
   const wanted = [...lower.matchAll(EDITS)].map(({ 0: text, index }) =>
-    text.startsWith("make") ? lower.slice(index, index + text.length + MADE) : text,
+    text.startsWith("make") ? lower.slice(index, index + text.length + WISH_LENGTH) : text,
   );
   if (wanted.some((text) => !RED.test(text))) return true;
   if (TESTS_ARE_WRONG.test(lower)) return true;

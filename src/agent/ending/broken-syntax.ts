@@ -23,7 +23,7 @@ const MAX_FILES = 20;
 const MAX_BYTES = 256 * 1024;
 const TIME_MS = 10_000;
 const KEEP = { head: 2048, tail: 0 };
-const SAID = 200;
+const MAX_MESSAGE_LENGTH = 200;
 
 const PYTHON = `import ast, sys
 try: ast.parse(sys.stdin.buffer.read())
@@ -207,7 +207,7 @@ function jsonError(text: string): string | undefined {
 function errorLine(output: string): string {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   const line = lines.find((each) => /error|line \d/i.test(each)) ?? lines[0] ?? "";
-  return visibleLine(line.trim()).slice(0, SAID);
+  return visibleLine(line.trim()).slice(0, MAX_MESSAGE_LENGTH);
 }
 
 const named = (broken: readonly BrokenFile[]): string =>

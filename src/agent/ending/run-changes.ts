@@ -23,7 +23,7 @@ export const NO_CHANGES: RunChanges = { added: [], modified: [], deleted: [], ig
 const LIMIT_MS = 20_000;
 /** Most bytes of paths that are looked up; paths beyond that count as not ignored. */
 const MAX_ASKED_BYTES = 48 * 2 ** 20;
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 /**
  * Asks the box's own git about the paths. An empty repository elsewhere reads the workspace's ignore files, whether or
@@ -55,7 +55,7 @@ export function isUntouched({ all, incomplete }: Changes): boolean {
 }
 
 /** Most paths whose content is compared; paths beyond that count as changed. */
-const COMPARED = 20_000;
+const MAX_COMPARED = 20_000;
 
 /** Leaves out files with the same content as before the run: a `touch`, the same bytes again, a reverted edit. */
 export async function byContent(
@@ -65,7 +65,7 @@ export async function byContent(
   const touched: string[] = [];
   for (const { what, path } of seen.all) {
     if (what === "modified") touched.push(path);
-    if (touched.length === COMPARED) break;
+    if (touched.length === MAX_COMPARED) break;
   }
   const same = touched.length === 0 ? NONE : await unchanged(touched);
   if (same.size === 0) return seen;
@@ -126,7 +126,7 @@ async function* pathChunks(all: Changes["all"]): AsyncGenerator<Uint8Array> {
     if (room < 0) break;
     piece.push(name);
     size += name.length;
-    if (size < PIECE) continue;
+    if (size < PIECE_BYTES) continue;
     yield await Promise.resolve(Buffer.concat(piece));
     [piece, size] = [[], 0];
   }

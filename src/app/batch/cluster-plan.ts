@@ -13,7 +13,7 @@ import {
   type PlannedRow,
   type ResultsPlace,
   RowsTooLarge,
-  USER,
+  USER_ID,
 } from "../../kubernetes/batch-job.ts";
 import { environmentRows, TREE_AT } from "../../kubernetes/batch-trees.ts";
 import { loopRole } from "../../kubernetes/cluster-rights.ts";
@@ -155,7 +155,7 @@ function warmPoolOf(settings: Settings, namespace: string, jobs: number): readon
     image,
     pullPolicy: kubernetes.pull_policy,
     pullSecret: kubernetes.pull_secret,
-    user: { uid: USER, gid: USER },
+    user: { uid: USER_ID, gid: USER_ID },
     mode,
     workspace: TREE_AT,
     network: settings.allow_domains.length > 0 || settings.on_ask === "park",
@@ -256,7 +256,7 @@ const budgetWords = (flags: Readonly<Record<string, unknown>>): readonly string[
     return typeof value === "string" ? [`--${name}=${value}`] : [];
   });
 
-const SHOWN = 10;
+const MAX_SHOWN = 10;
 
 async function plannedRows({
   rows,
@@ -271,10 +271,10 @@ async function plannedRows({
     else planned.push(read);
   }
   if (problems.length === 0) return planned;
-  const more = problems.length > SHOWN ? [`and ${problems.length - SHOWN} more rows`] : [];
+  const more = problems.length > MAX_SHOWN ? [`and ${problems.length - MAX_SHOWN} more rows`] : [];
   throw new HarnessError(
     EXIT.usage,
-    [...problems.slice(0, SHOWN), ...more].join("\n"),
+    [...problems.slice(0, MAX_SHOWN), ...more].join("\n"),
     'nothing was started; a row there is {"repo": "https://HOST/OWNER/NAME", "prompt": "…"}',
   );
 }

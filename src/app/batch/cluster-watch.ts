@@ -369,10 +369,10 @@ class PodComparison {
   }
 }
 
-const SHOWN = 6;
+const MAX_SHOWN = 6;
 
 const listOf = (lines: readonly string[]): string =>
-  firstLines(lines, SHOWN, visibleLine)
+  firstLines(lines, MAX_SHOWN, visibleLine)
     .map((line) => `\n    ${line}`)
     .join("");
 

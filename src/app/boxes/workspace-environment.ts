@@ -327,7 +327,7 @@ const filesIn = (context: Context): readonly ContextFile[] => [
 ];
 
 /** How many bytes of text are shown; files beyond that, and files that are not text, are shown by their hash. */
-const SHOWN = 2 ** 17;
+const MAX_SHOWN_BYTES = 2 ** 17;
 
 /** For trust: the files other than those that a dev container names itself. */
 export async function contextFiles(
@@ -342,7 +342,7 @@ export async function contextFiles(
     .map(({ path: name, sha256, bytes }) => {
       const text = textOf(bytes);
       shown += text === undefined ? 0 : bytes.length;
-      return text === undefined || shown > SHOWN
+      return text === undefined || shown > MAX_SHOWN_BYTES
         ? { path: name, text: "", sha256, bytes: bytes.length }
         : { path: name, text, sha256 };
     });

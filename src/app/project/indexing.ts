@@ -117,7 +117,7 @@ export async function indexFolder(
 }
 
 /** The number of questions, taken from the history, that measure the benefit of vectors. */
-const QUESTIONS = 100;
+const QUESTION_COUNT = 100;
 
 async function updateIndex(
   index: OpenedIndex,
@@ -136,7 +136,7 @@ async function updateIndex(
       return { ...updated, questions: [] };
     const { historyIn } = await import("../../search/measure-worth.ts");
     const files = new Set(index.catalog.files().keys());
-    const questions = await historyIn(box, files, QUESTIONS, signal).catch(() => []);
+    const questions = await historyIn(box, files, QUESTION_COUNT, signal).catch(() => []);
     signal.throwIfAborted();
     return { ...updated, questions };
   } finally {
@@ -213,7 +213,7 @@ async function embedChunks(
  * Time between two looks. A slow look is followed by a longer rest, so that looking takes at most a tenth of the time.
  */
 const STEP_MS = 1000;
-const REST = 10;
+const REST_FACTOR = 10;
 /** With a busy model, words are still kept fresh; the vectors come with a later change. */
 const BRIEFLY: EmbedderPatience = { listMs: STEP_MS, vectorMs: 5 * STEP_MS };
 /** The pause after trouble, such as a run that has the workspace to itself. */
@@ -233,7 +233,7 @@ export async function watch(
     const began = performance.now();
     try {
       const fresh = await isFresh(indexing, signal);
-      await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
+      await sleep(Math.max(STEP_MS, (performance.now() - began) * REST_FACTOR), undefined, { signal });
       if (fresh) continue;
       onIndexed(await indexFolder({ ...indexing, quiet: true }, signal, BRIEFLY));
       warned = "";

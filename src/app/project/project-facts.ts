@@ -204,7 +204,7 @@ export const FACTS_FILE = "AGENTS.md";
 
 /** With more changed lines, the whole file is shown as replaced. */
 const MAX_CHANGED = 2000;
-const AROUND = 3;
+const CONTEXT_LINES = 3;
 
 /** The difference between the existing file and its replacement. */
 export async function factsDiff(before: string, after: string): Promise<FileDiff> {
@@ -217,7 +217,7 @@ export async function factsDiff(before: string, after: string): Promise<FileDiff
     was: null,
     before: side(before),
     after: side(after),
-    lines: { ...lineCounts(changes), hunks: hunksOf(changes, sides, AROUND) },
+    lines: { ...lineCounts(changes), hunks: hunksOf(changes, sides, CONTEXT_LINES) },
   };
 }
 

@@ -155,7 +155,7 @@ async function shownItem(
 
 /** With more changed lines, a file is shown as replaced. */
 const MAX_CHANGED = 2000;
-const AROUND = 2;
+const CONTEXT_LINES = 2;
 
 const linesIn = (files: TrustItem["before"], name: string): readonly string[] =>
   files.filter((file) => file.path === name).flatMap(linesOf);
@@ -167,7 +167,7 @@ async function diffOf(before: TrustItem["before"], after: TrustItem["before"]): 
     const sides = { before: linesIn(before, name), after: linesIn(after, name) };
     const changes = lineChanges(sides.before, sides.after, MAX_CHANGED);
     if (changes.length === 0) return [];
-    const hunks = hunksOf(changes, sides, AROUND).flatMap(({ from, to, lines }) => [
+    const hunks = hunksOf(changes, sides, CONTEXT_LINES).flatMap(({ from, to, lines }) => [
       `@@ -${from.join(",")} +${to.join(",")} @@`,
       ...lines,
     ]);

@@ -280,7 +280,7 @@ function outcomeOfFirst(
       };
     }
     case "conflict": {
-      const named = applied.refused.slice(0, NAMED).map(({ path, reason }) => `${path}: ${reason}`);
+      const named = applied.refused.slice(0, MAX_NAMED).map(({ path, reason }) => `${path}: ${reason}`);
       const more = applied.refused.length - named.length;
       const why =
         [...named, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "a part of it cannot be read";
@@ -289,8 +289,8 @@ function outcomeOfFirst(
       );
     }
     case "blocked": {
-      const named = applied.paths.slice(0, NAMED).join(", ");
-      const more = applied.paths.length > NAMED ? ", …" : "";
+      const named = applied.paths.slice(0, MAX_NAMED).join(", ");
+      const more = applied.paths.length > MAX_NAMED ? ", …" : "";
       const reason = `${head}; not applied, because the host would act on ${named}${more} by itself: harness apply ${session} --accept PATH`;
       return { status: "refused", exit_code: EXIT.refused, reason };
     }
@@ -301,7 +301,7 @@ function outcomeOfFirst(
   }
 }
 
-const NAMED = 3;
+const MAX_NAMED = 3;
 
 /** Other candidates that have changes to look at. */
 function otherCandidates({ candidates }: AttemptsResult, nth: number): readonly string[] {

@@ -404,7 +404,7 @@ export class DecidedCalls {
     if (event.type === "call.proposed") this.#tools.set(event.call, event.tool);
     if (event.type !== "call.decided" || (event.decision === "allow" && event.runs)) return;
     this.#last.push(decidedCall(event, this.#tools.get(event.call) ?? ""));
-    if (this.#last.length > MAX) this.#last.shift();
+    if (this.#last.length > MAX_DECIDED) this.#last.shift();
   }
 }
 
@@ -417,4 +417,4 @@ function decidedCall({ decision, runs, by, judged, rules }: Decided, tool: strin
   return { tool, what, decision, runs, by, rule: rule.id, reason: rule.reason };
 }
 
-const MAX = 20;
+const MAX_DECIDED = 20;

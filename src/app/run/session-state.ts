@@ -14,7 +14,7 @@ import {
   briefing,
   gather,
   type InstructionFile,
-  INSTRUCTIONS,
+  MAX_INSTRUCTION_BYTES,
   renderInstructions,
   systemPrompt,
 } from "../../agent/prompt.ts";
@@ -206,7 +206,8 @@ export async function sessionPrompt(
   };
 }
 
-const bytesLeftBeside = (rendered: string): number => Math.max(0, INSTRUCTIONS - Buffer.byteLength(rendered));
+const bytesLeftBeside = (rendered: string): number =>
+  Math.max(0, MAX_INSTRUCTION_BYTES - Buffer.byteLength(rendered));
 
 /** A file of instructions, with the name that the prompt gives it and its path. */
 export interface FoundInstructions extends InstructionFile {

@@ -283,11 +283,11 @@ export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
     to: questionOpening(task),
     reply: aside === null ? [NOT_RECORDED] : [...inert(aside.text), ...usageOf(aside.usage)],
   }));
-  const capabilities = { context: WIDE, tools: true };
+  const capabilities = { context: UNBOUNDED_WINDOW, tools: true };
   return [{ capabilities }, ...beside, ...steps].map((each) => `${JSON.stringify(each)}\n`).join("");
 }
 
-const WIDE = 100_000_000;
+const UNBOUNDED_WINDOW = 100_000_000;
 /** This failure is not retried. */
 const NOT_RECORDED = { fail: "refused", reason: "what it expects was not recorded" };
 

@@ -43,7 +43,7 @@ interface RunSteps {
 const KEEP = { head: 64 * 1024, tail: 64 * 1024 };
 const OUTPUT_LINES = 12;
 const OUTPUT_CHARACTERS = 4000;
-const LISTED = 200;
+const MAX_LISTED = 200;
 
 /** For steps that are repeated. */
 interface Repetition {
@@ -220,12 +220,13 @@ function changesSince(before: Map<string, string>, now: Map<string, string>): Ve
   for (const [path, text] of now) {
     if (before.get(path) === text) continue;
     const list = lists[text.slice(0, text.indexOf(" ")) as keyof typeof lists];
-    if (list.length < LISTED) list.push(path);
+    if (list.length < MAX_LISTED) list.push(path);
     else more += 1;
   }
   // Files that an earlier step made and this one deleted.
   for (const [path, text] of before)
-    if (!now.has(path) && text.startsWith("added") && lists.deleted.length < LISTED) lists.deleted.push(path);
+    if (!now.has(path) && text.startsWith("added") && lists.deleted.length < MAX_LISTED)
+      lists.deleted.push(path);
   before.clear();
   for (const [path, text] of now) before.set(path, text);
   return { ...lists, more };

@@ -258,10 +258,10 @@ interface GitIndex {
 }
 
 /** Before the name of an entry: stat data of 40 bytes, an object name of 20 or 32 bytes, flags. */
-const STAT = 40;
+const STAT_BYTES = 40;
 const SHA1 = 20;
 const SHA256 = 32;
-const EXTENDED = 0x4000;
+const EXTENDED_FLAG = 0x4000;
 /** More bytes than any file name has. Names may extend the whole name before: without a limit an index has no end. */
 const MAX_NAME = 16_384;
 
@@ -310,8 +310,8 @@ function* entriesIn({ bytes, version, hash }: Layout): Generator<Entry> {
   const count = bytes.readUInt32BE(8);
   let before: Buffer = Buffer.alloc(0);
   for (let at = 12, entry = 0; entry < count; entry += 1) {
-    const flags = bytes.readUInt16BE(at + STAT + hash);
-    const begin = at + STAT + hash + ((flags & EXTENDED) !== 0 && version >= 3 ? 4 : 2);
+    const flags = bytes.readUInt16BE(at + STAT_BYTES + hash);
+    const begin = at + STAT_BYTES + hash + ((flags & EXTENDED_FLAG) !== 0 && version >= 3 ? 4 : 2);
     const { from, kept } = version === 4 ? prefixAt(bytes, begin, before) : { from: begin, kept: EMPTY };
     const nul = bytes.indexOf(0, from);
     if (nul === -1 || nul > bytes.length - hash) throw malformed();

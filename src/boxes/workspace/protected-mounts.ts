@@ -94,11 +94,11 @@ function smallest(
   return best?.[0];
 }
 
-const NAMED = 5;
+const MAX_NAMED = 5;
 
 const closedNote = (closed: readonly string[]): string => {
   const [are, each] = closed.length === 1 ? ["is", "it holds"] : ["are", "they hold"];
-  return `${firstOf(closed, NAMED)} ${are} read-only as a whole: ${each} too many protected paths to mount each of them`;
+  return `${firstOf(closed, MAX_NAMED)} ${are} read-only as a whole: ${each} too many protected paths to mount each of them`;
 };
 
 const tooManyPaths = (root: string, limit: number): HarnessError =>

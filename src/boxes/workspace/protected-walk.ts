@@ -201,7 +201,7 @@ class Search {
       this.#entries += 1;
       if (this.#entries > this.#bounds.entries)
         this.stop(`${shown(folder)} and others: more than ${this.#bounds.entries} entries`);
-      if (this.#entries % PIECE === 0) await breath();
+      if (this.#entries % ENTRIES_PER_BREATH === 0) await breath();
       if (this.#stopped) return;
       this.#note(folder, contents, entry);
     }
@@ -281,7 +281,7 @@ class Search {
   }
 }
 
-const PIECE = 2048;
+const ENTRIES_PER_BREATH = 2048;
 
 /** Characters of a path from its anchor, well below what one call accepts with a name of 255 bytes. */
 const MAX_LENGTH = 3000;

@@ -77,7 +77,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   if (!pointedAt && walked.bare)
     throw refusedPathError(root, "is a bare git repository, so all of it would have to be read-only");
   for (const [index, file] of walked.found.entries()) {
-    if (index % PIECE === 0) await breath();
+    if (index % FILES_PER_BREATH === 0) await breath();
     signal?.throwIfAborted();
     await protect(file, scan);
   }
@@ -169,7 +169,7 @@ const MAX_NAMED = 5;
 
 const listed = (files: readonly string[]): string => firstOf(files, MAX_NAMED, printed);
 
-const PIECE = 64;
+const FILES_PER_BREATH = 64;
 
 /** The longest path that the kernel accepts, with its terminating byte. */
 const MAX_LENGTH = 4096;

@@ -169,13 +169,13 @@ async function bytesIn(folder: string | Buffer): Promise<number> {
   for (const entry of entries) {
     const at = Buffer.concat([Buffer.from(folder), SLASH, entry.name]);
     const stats = await lstat(at).catch(() => undefined);
-    bytes += (stats?.blocks ?? 0) * BLOCK;
+    bytes += (stats?.blocks ?? 0) * DISK_BLOCK;
     if (entry.isDirectory()) bytes += await bytesIn(at);
   }
   return bytes;
 }
 
-const BLOCK = 512;
+const DISK_BLOCK = 512;
 
 const SLASH = Buffer.from("/");
 

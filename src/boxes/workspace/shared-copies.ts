@@ -124,13 +124,13 @@ async function copyRegular(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-const PIECE = 2 ** 20;
+const PIECE_BYTES = 2 ** 20;
 
 /** Holes stay holes: a file that takes no space in the workspace must not fill the other disk. */
 async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {
-  const [piece, zeros] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
+  const [piece, zeros] = [Buffer.alloc(PIECE_BYTES), Buffer.alloc(PIECE_BYTES)];
   for (let at = 0; ;) {
-    const { bytesRead } = await source.read(piece, 0, PIECE, at);
+    const { bytesRead } = await source.read(piece, 0, PIECE_BYTES, at);
     if (bytesRead === 0) return;
     const read = piece.subarray(0, bytesRead);
     if (!read.equals(zeros.subarray(0, bytesRead))) await writeWhole(target, read, at);

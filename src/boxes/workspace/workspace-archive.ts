@@ -57,7 +57,7 @@ export interface Skipped {
   readonly why: string;
 }
 
-const PIECE = 1 << 18;
+const PIECE_BYTES = 1 << 18;
 
 /**
  * The tree as a tar stream below one name: owners, modes and times are kept, links stay links. Entries other than
@@ -81,7 +81,7 @@ export async function* archiveOf(
     for (const part of partsOf(entry, path, tell)) {
       waiting.push(part);
       size += part.length;
-      if (size < PIECE) continue;
+      if (size < PIECE_BYTES) continue;
       yield Buffer.concat(waiting.splice(0));
       size = 0;
     }
@@ -132,7 +132,7 @@ function* fileParts({ at }: WalkedEntry, path: Buffer, tell: (why: string) => vo
     const { size } = stats;
     yield tarHeader({ ...ownership(stats), path, type: "file", size });
     for (let done = 0; done < size;) {
-      const piece = Buffer.alloc(Math.min(PIECE, size - done));
+      const piece = Buffer.alloc(Math.min(PIECE_BYTES, size - done));
       const read = readSync(fd, piece, 0, piece.length, done);
       if (read === 0) tell("it shrank while it was copied");
       done += read === 0 ? piece.length : read;
@@ -184,7 +184,7 @@ interface ArchivedEntry {
   readonly target?: Buffer;
 }
 
-const BLOCK = 512;
+const TAR_BLOCK = 512;
 const NAME_BYTES = 100;
 const TYPES = { file: "0", link: "2", folder: "5" } as const;
 
@@ -199,9 +199,9 @@ function tarHeader(entry: ArchivedEntry): Buffer {
 }
 
 /** Fills the last block of a content of this size. */
-const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+const padding = (size: number): Buffer => Buffer.alloc((TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK);
 
-const TAR_END = (): Buffer => Buffer.alloc(2 * BLOCK);
+const TAR_END = (): Buffer => Buffer.alloc(2 * TAR_BLOCK);
 
 /** A name that does not fit is stored as content before its entry. */
 function longName(type: string, name: Buffer): readonly Buffer[] {
@@ -215,7 +215,7 @@ function headerBlock(
   { mode, uid, gid, size, modified }: Omit<ArchivedEntry, "path" | "type">,
   { name, type, target }: { readonly name: Buffer; readonly type: string; readonly target: Buffer },
 ): Buffer {
-  const header = Buffer.alloc(BLOCK);
+  const header = Buffer.alloc(TAR_BLOCK);
   name.copy(header, 0, 0, NAME_BYTES);
   writeNumber(header, 100, 8, mode & 0o7777);
   writeNumber(header, 108, 8, uid);

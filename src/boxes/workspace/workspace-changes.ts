@@ -133,7 +133,7 @@ async function isSameEntry(
   if (lower === undefined) return false;
   const [one, other] = [lower.at(name), upper.at(name)];
   if (mine.isFile()) {
-    const holes = mine.size - mine.blocks * BLOCK;
+    const holes = mine.size - mine.blocks * DISK_BLOCK;
     if (holes > look.holes) return false;
     look.holes -= Math.max(holes, 0);
     return orIncomplete(look, false, () => sameContent(one, other));
@@ -142,7 +142,7 @@ async function isSameEntry(
   return orIncomplete(look, false, async () => readlinkSync(one, RAW).equals(readlinkSync(other, RAW)));
 }
 
-const BLOCK = 512;
+const DISK_BLOCK = 512;
 const RAW = { encoding: "buffer" } as const;
 
 /** Commands may still be running: an entry that vanishes or is locked makes the answer incomplete, never wrong. */
@@ -372,12 +372,13 @@ function statsIn(root: string, apart: readonly string[], opens = false): Readonl
   const found = new Map<string, Stats>();
   for (const { path: name, at, stats } of treeWithout(folder, apart, opens)) {
     found.set(name.toString("latin1"), stats);
-    if (opens && stats.isFile() && (stats.mode & READ) === 0) chmodSync(at, (stats.mode & 0o7777) | READ);
+    if (opens && stats.isFile() && (stats.mode & OWNER_READ) === 0)
+      chmodSync(at, (stats.mode & 0o7777) | OWNER_READ);
   }
   return found;
 }
 
-const READ = 0o400;
+const OWNER_READ = 0o400;
 
 async function hasSameContent({ workspace, content, name }: EntryPair, stats: Stats): Promise<boolean> {
   const at = (root: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);

@@ -195,16 +195,16 @@ async function help({ chat, argument, output }: SlashCall): Promise<string> {
   );
 }
 
-const COLUMN = 18;
+const NAME_WIDTH = 18;
 /** Narrower screens have the words below the name. */
 const WIDE_SCREEN = 60;
 
 /** Every row fits, so that the screen does not break it. */
 function helpRows(name: string, says: string, width: number): readonly string[] {
-  const indent = width < WIDE_SCREEN ? 4 : COLUMN;
+  const indent = width < WIDE_SCREEN ? 4 : NAME_WIDTH;
   const words = wrapped(says, Math.max(20, width - indent)).map((row) => " ".repeat(indent) + row);
-  if (width < WIDE_SCREEN || name.length + 2 > COLUMN) return [name, ...words];
-  return [name.padEnd(COLUMN) + (words[0] ?? "").slice(COLUMN), ...words.slice(1)];
+  if (width < WIDE_SCREEN || name.length + 2 > NAME_WIDTH) return [name, ...words];
+  return [name.padEnd(NAME_WIDTH) + (words[0] ?? "").slice(NAME_WIDTH), ...words.slice(1)];
 }
 
 function allOf({ all, untrusted }: SlashCommands, width: number): string {

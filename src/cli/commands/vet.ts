@@ -11,8 +11,8 @@ import { ProgressLine } from "../../render/tty/live-lines.ts";
 import { comparisonText, vetText } from "../../render/repository-lines.ts";
 import type { VetComparison, VetReport } from "../../core/behaviour.ts";
 
-const MINUTE = 60_000;
-const MAX_TIME = 10 * MINUTE;
+const MINUTE_MS = 60_000;
+const MAX_TIME = 10 * MINUTE_MS;
 
 export class Vet extends HarnessCommand {
   static override summary =

@@ -44,7 +44,7 @@ export const ATTACKS: readonly Attack[] = [
 export const ATTACKED_LIMITS = { memory: 2 ** 28, cpus: null, pids: 128 };
 
 const KEEP = { head: 64 * 1024, tail: 4 * 1024 };
-const MS = 10_000;
+const ATTEMPT_MS = 10_000;
 
 interface Battery {
   readonly target: AttackTarget;
@@ -86,11 +86,11 @@ async function tryAttack(
   const [before, visits] = [await target.look(attack.layer === true), target.visits()];
   const run = (script: string, timeoutMs: number): Promise<CommandRun> =>
     runCommand(box, target.filled(script), timeoutMs, signal);
-  if (attack.first !== undefined) await run(`cd {W}\n${attack.first}\n:`, MS);
+  if (attack.first !== undefined) await run(`cd {W}\n${attack.first}\n:`, ATTEMPT_MS);
   const tried =
     attack.asks === undefined
-      ? readResults(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
-      : interpretOutput(attack.asks, await run(attack.asks.run, MS), facts);
+      ? readResults(await run(attackScript(attack.attempts), attack.timeoutMs ?? ATTEMPT_MS))
+      : interpretOutput(attack.asks, await run(attack.asks.run, ATTEMPT_MS), facts);
   const newVisits = target.visits() - visits;
   // Files that a command planted deep down are searched for when a box ends, or on request.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
@@ -98,7 +98,7 @@ async function tryAttack(
     ...changedSince(before, await target.look(attack.layer === true)),
     ...(newVisits > 0 ? [`a server of the host was reached ${newVisits} times`] : []),
   ];
-  const twin = readResults(await run(attackScript(attack.twin), MS));
+  const twin = readResults(await run(attackScript(attack.twin), ATTEMPT_MS));
   return judgeAttack(attack, { tried, twin, changed, ownKernel });
 }
 

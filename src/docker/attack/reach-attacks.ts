@@ -3,7 +3,7 @@ import type { Attack } from "./attack.ts";
 const NETWORK =
   "an engine whose network `none` is a namespace of its own (docs/engines.md), or --runtime runsc";
 
-const SHORT = 8;
+const MIN_VALUE_LENGTH = 8;
 /** Variables that hold no secret and are the same on many machines. */
 const COMMON = /^(PATH|HOME|LANG|LC_\w+|TERM|CI|PWD|SHLVL|GIT_\w+|_|SHELL)$/;
 
@@ -89,7 +89,7 @@ export const REACH_ATTACKS: readonly Attack[] = [
         if (!lines.has("=told=")) return [];
         const leaked = Object.entries(env).filter(
           ([name, value]) =>
-            (value ?? "").length >= SHORT && !COMMON.test(name) && lines.has(`${name}=${value}`),
+            (value ?? "").length >= MIN_VALUE_LENGTH && !COMMON.test(name) && lines.has(`${name}=${value}`),
         );
         return leaked.length === 0
           ? [{ name: "variables", kind: "refused", why: "" }]

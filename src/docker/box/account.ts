@@ -23,7 +23,7 @@ import { tarOf } from "../../boxes/workspace/workspace-archive.ts";
 type Account = NonNullable<BoxPlan["account"]>;
 
 /** A new number for a new form of the lists. */
-const FORM = 1;
+const FORMAT_VERSION = 1;
 
 interface AccountRequest {
   readonly engine: Engine;
@@ -87,7 +87,7 @@ async function boundAccount(wanted: AccountRequest): Promise<Account | undefined
   // The inode number distinguishes this folder from the same path on another machine.
   const { ino } = await stat(folder);
   const of = own ? "own" : image.replace(/^sha256:/, "").slice(0, 16);
-  const base = path.join(folder, [FORM, of, user.uid, user.gid, ino.toString(36)].join("-"));
+  const base = path.join(folder, [FORMAT_VERSION, of, user.uid, user.gid, ino.toString(36)].join("-"));
   const lists = { passwd: `${base}.passwd`, group: `${base}.group` };
   const there = await Promise.all([lists.passwd, lists.group].map(sizeOf));
   if (there.every((size) => size !== undefined)) return there.includes(0) ? undefined : lists;
@@ -239,7 +239,7 @@ export async function imageWithAccount(
   wanted: Pick<AccountRequest, "image" | "user" | "labels">,
 ): Promise<string> {
   const { image, user, labels } = wanted;
-  const of = shortHash(JSON.stringify([FORM, image, user.uid, user.gid]));
+  const of = shortHash(JSON.stringify([FORMAT_VERSION, image, user.uid, user.gid]));
   try {
     const there = await idOf(engine, of);
     if (there !== undefined) return there;

@@ -59,13 +59,13 @@ export async function makeVolume(
 }
 
 /** The unit of a tar archive. */
-const BLOCK = 512;
+const TAR_BLOCK = 512;
 
 const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, "0")}\0`;
 
 /** A tar archive of one folder, of mode 0755. */
 function folderArchive(name: string, { uid, gid }: Owner): Buffer {
-  const header = Buffer.alloc(BLOCK);
+  const header = Buffer.alloc(TAR_BLOCK);
   header.write(`${name}/`, 0);
   header.write(octal(0o755, 8), 100);
   header.write(octal(uid, 8), 108);
@@ -75,7 +75,7 @@ function folderArchive(name: string, { uid, gid }: Owner): Buffer {
   header.write("5", 156);
   header.write("ustar", 257);
   header.write("00", 263);
-  return Buffer.concat([withChecksum(header), Buffer.alloc(2 * BLOCK)]);
+  return Buffer.concat([withChecksum(header), Buffer.alloc(2 * TAR_BLOCK)]);
 }
 
 /** The checksum of a tar header counts its own field as spaces. */
@@ -258,9 +258,9 @@ export async function* belongingTo(
         yield piece;
         continue;
       }
-      if (data.length - at < BLOCK) break;
-      const header = Buffer.from(data.subarray(at, at + BLOCK));
-      at += BLOCK;
+      if (data.length - at < TAR_BLOCK) break;
+      const header = Buffer.from(data.subarray(at, at + TAR_BLOCK));
+      at += TAR_BLOCK;
       content = contentOf(header);
       yield header.every((byte) => byte === 0) ? header : withOwner(header, uid, gid);
     }
@@ -276,7 +276,7 @@ function contentOf(header: Buffer): number {
     ((field[0] ?? 0) & 0x80) === 0
       ? Number.parseInt(field.toString("latin1").replace(/\0.*$/s, "").trim() || "0", 8)
       : Number(field.readBigUInt64BE(4));
-  return Math.ceil(size / BLOCK) * BLOCK;
+  return Math.ceil(size / TAR_BLOCK) * TAR_BLOCK;
 }
 
 function withOwner(header: Buffer, uid: number, gid: number): Buffer {

@@ -263,11 +263,11 @@ const takesFiles = ({ system, stages }: Recipe): boolean =>
 
 /** A layer with files of a workspace belongs to that workspace (`owner`); any other may be shared. */
 export const systemKey = ({ base, stages }: Bases, recipe: Recipe, owner = ""): string =>
-  hashOf([FORM, base, ...stages, systemPart(recipe), ...(takesFiles(recipe) ? [owner] : [])]);
+  hashOf([FORMAT_VERSION, base, ...stages, systemPart(recipe), ...(takesFiles(recipe) ? [owner] : [])]);
 
 export const environmentKey = ({ base, stages, recipe, files }: KeyParts): string =>
   hashOf([
-    FORM,
+    FORMAT_VERSION,
     base,
     ...stages,
     {
@@ -286,7 +286,7 @@ export const environmentKey = ({ base, stages, recipe, files }: KeyParts): strin
   ]);
 
 /** A new number if the same recipe is built in another way. */
-const FORM = 2;
+const FORMAT_VERSION = 2;
 
 const sorted = <T>(record: Readonly<Record<string, T>>): readonly (readonly [string, T])[] =>
   Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));

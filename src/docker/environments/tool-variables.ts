@@ -154,8 +154,8 @@ interface InstallRules {
   readonly min_release_age: number;
 }
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** `presets`: the granted ones. */
 export function installVariables(
@@ -193,12 +193,12 @@ export function ageVariables(presets: ReadonlySet<string>, age: number, now: num
   const pip = {
     UV_EXCLUDE_NEWER: before,
     PIP_UPLOADED_PRIOR_TO: before,
-    POETRY_SOLVER_MIN_RELEASE_AGE: String(Math.ceil(age / DAY)),
+    POETRY_SOLVER_MIN_RELEASE_AGE: String(Math.ceil(age / DAY_MS)),
   };
   return { ...(presets.has("npm") ? npm : {}), ...(presets.has("pip") ? pip : {}) };
 }
 
-const inMinutes = (age: number): string => String(Math.ceil(age / MINUTE));
+const inMinutes = (age: number): string => String(Math.ceil(age / MINUTE_MS));
 
 /** For a yarn of this version. */
 export const yarnAge = (version: string | null, age: number): Variables =>

@@ -410,7 +410,7 @@ export interface ContextInForce {
 
 const DEFAULT_TOKENS = 32_768;
 const MIN_TOKENS = 4096;
-const STEP = 1024;
+const TOKEN_STEP = 1024;
 /** Keys and values of one token at f16 in a 32B model (64 layers x 8 heads x 128); smaller models need less. */
 const BYTES_PER_TOKEN = 256 * 2 ** 10;
 /** The rest is for the system, the container and other programs. */
@@ -443,5 +443,5 @@ export const serverMemory = (baseUrl: string): number | null => (isLoopback(base
 function tokensInMemory({ memory, modelSize }: ContextRequest): number | null {
   if (memory === null || modelSize === null) return null;
   const fitting = Math.floor((memory * USABLE - modelSize) / BYTES_PER_TOKEN);
-  return Math.max(MIN_TOKENS, Math.floor(fitting / STEP) * STEP);
+  return Math.max(MIN_TOKENS, Math.floor(fitting / TOKEN_STEP) * TOKEN_STEP);
 }

@@ -172,7 +172,7 @@ const WAIT_MS = 15_000;
 const ASK_MS = 1000;
 const POLL_MS = 100;
 const STOP_MS = 2000;
-const TAIL = 2000;
+const LOG_TAIL_BYTES = 2000;
 
 /** Starts the Ollama on PATH and leaves it running. Never throws; ends a server that does not answer in time. */
 export async function startInstalledOllama(request: ServeRequest): Promise<ServeResult> {
@@ -265,7 +265,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
 
 async function tailOf(log: FileHandle, before: number): Promise<string> {
   const { size } = await log.stat();
-  const start = Math.max(before, size - TAIL);
+  const start = Math.max(before, size - LOG_TAIL_BYTES);
   const { buffer, bytesRead } = await log.read(Buffer.alloc(size - start), 0, size - start, start);
   return buffer.toString("utf8", 0, bytesRead).trim();
 }

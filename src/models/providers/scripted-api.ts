@@ -7,7 +7,7 @@ import { type FORMS, mismatch, type ScenarioPart, type Scenario, type ScenarioSt
 type PartOf<Kind extends ScenarioPart["kind"]> = Extract<ScenarioPart, { readonly kind: Kind }>;
 
 const MISMATCH_REMEDY = { remedy: "Fix the scenario, or what the run does." };
-const TURN = 256;
+const PIECES_PER_TURN = 256;
 const DEFAULT_CAPABILITIES = { context: 131_072, tools: true, thinking: true, cache: true } as const;
 
 export function scriptedCapabilities({ capabilities }: Scenario): Capabilities {
@@ -72,7 +72,7 @@ async function* inTurns(events: Iterable<WireEvent>, signal: AbortSignal): Async
   let sent = 0;
   for (const event of events) {
     sent += 1;
-    if (sent % TURN === 0) await turn(undefined, { signal });
+    if (sent % PIECES_PER_TURN === 0) await turn(undefined, { signal });
     yield event;
   }
 }

@@ -150,13 +150,13 @@ export const SHOWN: readonly (readonly [string, string])[] = [
 export const tokenAt = (tokens: readonly string[], text: string, at: number): string | undefined =>
   tokens.find((token) => text.startsWith(token, at));
 
-const FAR = 4000;
+const CLOSER_REACH = 4000;
 const CLOSER = new RegExp(
   CLOSERS.map((token) => token.replaceAll(/[[\]|/\\]/g, String.raw`\$&`)).join("|"),
   "g",
 );
 /** This close to the end of the text, unreadable text may be the beginning of a payload. */
-const NEAR = 200;
+const MAX_UNREADABLE_END = 200;
 const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}(?:\sname=["']?[\w.:-]{0,80}["']?)?\]?$/;
 const FENCE = /```[\w]*[ \t]*\r?\n?/y;
 const ACTION = /Action:\s{0,4}(?=```(?:json)?\s*\n)/y;
@@ -263,15 +263,15 @@ class Wrapper {
   /** The end of the unreadable call: its closer, or the end of the text. */
   #past(from: number): number {
     CLOSER.lastIndex = 0;
-    const hit = CLOSER.exec(this.#text.slice(from, from + FAR));
+    const hit = CLOSER.exec(this.#text.slice(from, from + CLOSER_REACH));
     return hit === null ? this.#text.length : from + hit.index;
   }
 
   #unknown(start: number, at: number, end: number): NotationResult {
     if (this.#found.length > 0) return this.#calls(end, false);
-    const rest = this.#text.slice(at, at + NEAR);
-    if (rest.length < NEAR && !this.#final) return { kind: "more" };
-    if (rest.length < NEAR && NAME_ALONE.test(rest)) return this.#over(this.#text.length);
+    const rest = this.#text.slice(at, at + MAX_UNREADABLE_END);
+    if (rest.length < MAX_UNREADABLE_END && !this.#final) return { kind: "more" };
+    if (rest.length < MAX_UNREADABLE_END && NAME_ALONE.test(rest)) return this.#over(this.#text.length);
     return { kind: "text", end: start + 1 };
   }
 

@@ -23,7 +23,7 @@ import {
 } from "./notations.ts";
 import { isShown, itemAfter, OfferedTools, settle } from "./settle.ts";
 
-const SMALL = 512;
+const RESCAN_LENGTH = 512;
 
 /**
  * A reply as it streams in. Text that may be a call is held back. How the reply is cut into chunks makes no difference.
@@ -51,7 +51,7 @@ export class CallStream {
     if (length < this.#next) return "";
     scanner.scan(false);
     const unread = length - scanner.at;
-    this.#next = unread < SMALL ? 0 : length + Math.floor(unread / 4);
+    this.#next = unread < RESCAN_LENGTH ? 0 : length + Math.floor(unread / 4);
     return this.#release();
   }
 

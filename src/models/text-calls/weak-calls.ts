@@ -19,7 +19,7 @@ const FIRST_KEY = /\{\s*["']?([A-Za-z_]\w*)["']?\s*:\s*(?:["']([^"'\n]{0,80})["'
 const PYTHON_LIST = /\[\s*([A-Za-z_][\w.-]*)\s*\(/y;
 const ARGUMENTS = new RegExp(`["']?(?:${[...ARGUMENT_KEYS].join("|")})["']?\\s*:`);
 const AFTER_NAME = /:\s*["'][\w.:-]*(?:["']\s*(?:,\s*["']?\w*["']?\s*)?)?$/;
-const PEEK = 600;
+const HEAD_LENGTH = 600;
 
 const isOffered = (tools: OfferedTools, name: string): boolean =>
   tools.resolve(name) !== undefined || tools.near(name) !== undefined;
@@ -53,7 +53,7 @@ function mayBeCall(text: string, object: number, tools: OfferedTools): boolean {
   FIRST_KEY.lastIndex = object;
   const first = FIRST_KEY.exec(text);
   const key = first?.[1];
-  if (key === undefined) return text.length - object <= PEEK;
+  if (key === undefined) return text.length - object <= HEAD_LENGTH;
   if (!CALL_KEYS.has(key)) return false;
   return key !== "name" || first?.[2] === undefined || isOffered(tools, first[2]);
 }
@@ -75,7 +75,7 @@ interface Unread {
 }
 
 function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): NotationResult {
-  const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + PEEK));
+  const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + HEAD_LENGTH));
   const name = nameIn(head);
   const twice = read.twice && name !== "" && isOffered(tools, name);
   if (!twice && !isMeantAsCall(head, name, read.cut, tools))
@@ -104,11 +104,11 @@ const beginsWithArguments = (head: string): boolean =>
  * call.
  */
 function brokenEnd(text: string, from: number): number {
-  const isItsEnd = CLOSED.test(text.slice(-CLOSING)) && !OPENS_ANOTHER.test(text.slice(from));
+  const isItsEnd = CLOSED.test(text.slice(-CLOSING_LENGTH)) && !OPENS_ANOTHER.test(text.slice(from));
   return isItsEnd ? text.length : paragraphEnd(text, from);
 }
 
-const CLOSING = 60;
+const CLOSING_LENGTH = 60;
 const CLOSED = /["'\]}]\s*\}\s*(?:`{3,}\s*)?$/;
 const OPENS_ANOTHER =
   /\n[ \t]*(?:`{3,}\w*\n[ \t]*)?[[{][ \t\n]{0,8}\{?[ \t\n]{0,8}["'](?:name|tool|function|arguments|parameters)["']/;

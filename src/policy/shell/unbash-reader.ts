@@ -253,14 +253,14 @@ function withErrors(node: Node): Node {
 /** Nested expansions: each level is parsed again when it is read. */
 const MAX_DEPTH = 10;
 /** Each level of a long text costs more. */
-const LONG = 10_000;
+const LONG_TEXT = 10_000;
 const MAX_OF_LONG = 3;
 /** Starts of expansions in a long text; with more of them none is read. */
-const MANY = 1000;
+const MAX_EXPANSION_STARTS = 1000;
 
 function deepestFor(text: string): number {
-  if (text.length <= LONG) return MAX_DEPTH;
-  return text.split("$").length > MANY ? 0 : MAX_OF_LONG;
+  if (text.length <= LONG_TEXT) return MAX_DEPTH;
+  return text.split("$").length > MAX_EXPANSION_STARTS ? 0 : MAX_OF_LONG;
 }
 
 /** Nesting of any kind, such as sums of sums. */

@@ -42,14 +42,14 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
   return each.map((pieces) => ({ span, pieces: merged(pieces) }));
 }
 
-const LIMIT = 64;
+const MAX_EXPANSIONS = 64;
 
 /** A word that expands to too many stays one unknown word. */
 function crossed(
   each: readonly (readonly WordPiece[])[],
   next: readonly (readonly WordPiece[])[],
 ): readonly WordPiece[][] {
-  if (each.length * next.length > LIMIT) return [[severalWords([...each, ...next])]];
+  if (each.length * next.length > MAX_EXPANSIONS) return [[severalWords([...each, ...next])]];
   return each.flatMap((pieces) => next.map((more) => [...pieces, ...more]));
 }
 

@@ -130,7 +130,7 @@ export function targetOf(args: Readonly<Record<string, unknown>>): string {
 }
 
 /** Most columns of the quoted part beside a rule's reason. */
-const QUOTED = 60;
+const QUOTED_WIDTH = 60;
 
 type ShownQuestion = Pick<
   Question,
@@ -150,7 +150,7 @@ type ShownQuestion = Pick<
 /** Most rows shown to a person; a longer question cannot be approved. */
 const MAX_ROWS = 1000;
 /** Used if the terminal does not report its height. */
-const HEIGHT = 24;
+const DEFAULT_HEIGHT = 24;
 /** Fewest rows of a page. */
 const MIN_PAGE = 5;
 /** Rows for a page's own question and for the text above it. */
@@ -166,7 +166,7 @@ interface ApprovalPages {
 /** A question to a person, screen by screen: everything that would run, why it is asked about, and what it can do. */
 export function approvalPages(question: ShownQuestion, stream: Output, reserved = OTHER_ROWS): ApprovalPages {
   const rows = questionRows(question, stream);
-  const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - reserved);
+  const height = Math.max(MIN_PAGE, (stream.rows || DEFAULT_HEIGHT) - reserved);
   const whole = rows.length <= MAX_ROWS;
   const kept = whole ? rows : [...rows.slice(0, height - 1), tooLong(rows.length, stream)];
   const pages = Array.from({ length: Math.ceil(kept.length / height) }, (_, at) =>
@@ -356,7 +356,7 @@ function ruleRows(
   const quoted =
     part === "" || part.trim() === text.trim()
       ? ""
-      : `: ${fitted(part.trim(), Math.min(QUOTED, width - INDENT.length))}`;
+      : `: ${fitted(part.trim(), Math.min(QUOTED_WIDTH, width - INDENT.length))}`;
   return wrapped(
     `${stream.plain ? "because" : "·"} ${visibleLine(reason)} (${visibleLine(id)})${quoted}`,
     width - INDENT.length,

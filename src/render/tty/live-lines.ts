@@ -152,16 +152,16 @@ export class ProgressLine {
   }
 }
 
-const BAR = 24;
+const BAR_WIDTH = 24;
 
 function progressBar(share: number): string {
-  const filled = Math.round(share * BAR);
-  return `[${"#".repeat(filled)}${".".repeat(BAR - filled)}]`;
+  const filled = Math.round(share * BAR_WIDTH);
+  return `[${"#".repeat(filled)}${".".repeat(BAR_WIDTH - filled)}]`;
 }
 
 /** Two stretches of this length have to agree before the remaining time is shown. */
 const STRETCH_MS = 1500;
-const ALIKE = 2;
+const ALIKE_FACTOR = 2;
 
 interface Sample {
   readonly done: number;
@@ -186,7 +186,7 @@ export class Pace {
   get perSecond(): number | null {
     const [one = 0, other = 0] = this.#rates;
     const slower = Math.min(one, other);
-    return slower > 0 && Math.max(one, other) <= slower * ALIKE ? (one + other) / 2 : null;
+    return slower > 0 && Math.max(one, other) <= slower * ALIKE_FACTOR ? (one + other) / 2 : null;
   }
 }
 
@@ -204,7 +204,7 @@ const TICK_MS = 500;
 // Called only when needed: the first call loads node:crypto.
 const erase = (): string => move("erase");
 /** Characters that may wait for a terminal that accepts no output. */
-const ROOM = 256 * 1024;
+const MAX_WAITING = 256 * 1024;
 
 /**
  * Lines that stay and, on a terminal, a status below them that is rewritten periodically. All output goes through
@@ -224,7 +224,7 @@ export class LiveStatus {
     this.#clock = clock;
     this.#status = stream.redraws ? status : undefined;
     this.#writer = new PacedWriter(stream, clock, {
-      room: ROOM,
+      room: MAX_WAITING,
       leftOut: (texts) =>
         `${stream.redraws ? erase() : ""}(${texts} messages were left out here: they came faster than they were read)\n`,
     });
@@ -275,7 +275,7 @@ export class LiveStatus {
 
   #lineOf({ text, alarming, beside = [], right = [] }: Status): string {
     const columns = widthOfStream(this.#stream);
-    const width = columns - (columns < NARROW ? 1 : FREE);
+    const width = columns - (columns < NARROW_WIDTH ? 1 : FREE_COLUMNS);
     const other = alarming ? undefined : right.find((each) => each.length + 2 <= width * MAX_RIGHT);
     const room = other === undefined ? width : width - other.length - 2;
     const whole = beside.reduce(
@@ -292,9 +292,9 @@ export class LiveStatus {
  * A terminal wraps after its last column, and echoes `^C` after the line: without free columns, half of it would
  * remain.
  */
-const FREE = 3;
+const FREE_COLUMNS = 3;
 /** Below this width, every column is needed for the text. */
-const NARROW = 40;
+const NARROW_WIDTH = 40;
 /** Largest share of the line for its right side. */
 const MAX_RIGHT = 0.42;
 

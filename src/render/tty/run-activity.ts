@@ -197,7 +197,7 @@ const MIN_MS = 200;
 /** How long a reply streams before its rate is shown. */
 const STEADY_MS = 2000;
 /** A wait longer than this multiple of the estimate has another cause. */
-const BEYOND = 1.5;
+const OVERDUE_FACTOR = 1.5;
 /** A reply that did not stream gives a reading rate only if its prompt was this many times longer. */
 const MOSTLY_READ = 4;
 
@@ -259,7 +259,7 @@ class ModelPace {
 
   /** How long a model may stay silent while it reads; 0 if nothing is known. */
   get silenceMs(): number {
-    return (this.#readingMs ?? 0) * BEYOND;
+    return (this.#readingMs ?? 0) * OVERDUE_FACTOR;
   }
 
   get #readingMs(): number | null {
@@ -271,7 +271,7 @@ class ModelPace {
     if (this.#toRead === null || this.#toRead < MIN_TOKENS) return [];
     const words = `, ${formatCount(Math.round(this.#toRead))} tokens to read`;
     const ms = this.#readingMs;
-    if (ms === null || now - this.#began > ms * BEYOND) return [words];
+    if (ms === null || now - this.#began > ms * OVERDUE_FACTOR) return [words];
     const about = ms < 1000 ? "under 1 s" : ms < 60_000 ? `${Math.round(ms / 1000)} s` : formatDuration(ms);
     return [words, `, about ${about} at the last rate`];
   }

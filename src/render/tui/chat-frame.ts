@@ -50,7 +50,7 @@ interface FooterFacts {
   readonly hasBox: boolean;
 }
 
-const HEIGHT = 24;
+const DEFAULT_HEIGHT = 24;
 /** Smaller frames need all their rows for the input and the current work. */
 const MIN_HEIGHT_OF_FOOT = 3;
 const MARK = "› ";
@@ -66,7 +66,7 @@ const MAX_HINTS = HINT_ROWS + 1;
 export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): ScreenFrame {
   const width = widthOfStream(stream);
   // Keeps out of the first row: tmux moves what is erased from there into its scrollback, where it would appear twice.
-  const height = Math.max(1, (stream.rows || HEIGHT) - 2);
+  const height = Math.max(1, (stream.rows || DEFAULT_HEIGHT) - 2);
   const foot = height < MIN_HEIGHT_OF_FOOT ? [] : footRows(view, width, stream);
   const input = inputPart(view, { width, height: height - foot.length, stream });
   const activity = [...callRows(view, width, stream), ...statusRows(view, width, stream)];

@@ -197,7 +197,7 @@ function add(rows: RowPiece[][], piece: RowPiece): void {
  * In an edited text, a long paste is one character of plane 16. Text from outside never contains one: such characters
  * are spelled out first, like everything that would act on a terminal.
  */
-const FIRST = 0x10_0000;
+const FIRST_PASTE = 0x10_0000;
 const MAX_TOKENS = 0xff00;
 
 /** A paste with more lines or characters fills the screen, so it is folded. */
@@ -221,8 +221,8 @@ export function folded(paste: string, pastes: readonly string[]): Folded {
   const text = inert(paste);
   if (!isLong(text) || pastes.length >= MAX_TOKENS) return { text, pastes };
   const known = pastes.indexOf(text);
-  if (known !== -1) return { text: String.fromCodePoint(FIRST + known), pastes };
-  return { text: String.fromCodePoint(FIRST + pastes.length), pastes: [...pastes, text] };
+  if (known !== -1) return { text: String.fromCodePoint(FIRST_PASTE + known), pastes };
+  return { text: String.fromCodePoint(FIRST_PASTE + pastes.length), pastes: [...pastes, text] };
 }
 
 function isLong(text: string): boolean {
@@ -233,11 +233,11 @@ function isLong(text: string): boolean {
 export const expanded = (text: string, pastes: readonly string[]): string =>
   text.replaceAll(TOKEN, (token) => pastes[placeOf(token)] ?? "");
 
-const placeOf = (token: string): number => (token.codePointAt(0) ?? 0) - FIRST;
+const placeOf = (token: string): number => (token.codePointAt(0) ?? 0) - FIRST_PASTE;
 
 /** The label of a grapheme that begins with a token; undefined for any other. */
 function labelOf(grapheme: string, pastes: readonly string[]): string | undefined {
-  const paste = (grapheme.codePointAt(0) ?? 0) < FIRST ? undefined : pastes[placeOf(grapheme)];
+  const paste = (grapheme.codePointAt(0) ?? 0) < FIRST_PASTE ? undefined : pastes[placeOf(grapheme)];
   if (paste === undefined) return undefined;
   const lines = paste.replace(/\n$/, "").split("\n").length;
   return lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${paste.length} characters]`;

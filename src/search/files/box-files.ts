@@ -77,7 +77,7 @@ const MAX_PATH_LENGTH = 4095;
 const MAX_RECORD_LENGTH = 2 ** 20;
 
 /** Fields of a record: kind, size, times, inode number, path. */
-const FIELDS = 6;
+const FIELDS_PER_RECORD = 6;
 export const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
 /** The format for a folder that may not be read. */
 export const closedIn = (format: string): string => format.replace("%y", "closed");
@@ -109,8 +109,8 @@ function inOneText(all: Buffer, take: Take): Buffer | undefined {
   const text = all.toString("utf8");
   if (text.includes("\uFFFD")) return undefined;
   const fields = text.split("\0");
-  const whole = Math.floor((fields.length - 1) / FIELDS) * FIELDS;
-  for (let at = 0; at < whole; at += FIELDS) take(fields.slice(at, at + FIELDS));
+  const whole = Math.floor((fields.length - 1) / FIELDS_PER_RECORD) * FIELDS_PER_RECORD;
+  for (let at = 0; at < whole; at += FIELDS_PER_RECORD) take(fields.slice(at, at + FIELDS_PER_RECORD));
   return Buffer.from(fields.slice(whole).join("\0"));
 }
 
@@ -127,7 +127,7 @@ function oneByOne(all: Buffer, take: Take): Buffer {
 /** The offset after the sixth NUL, or -1. */
 function recordEnd(bytes: Buffer, from: number): number {
   let at = from;
-  for (let field = 0; field < FIELDS; field += 1) {
+  for (let field = 0; field < FIELDS_PER_RECORD; field += 1) {
     at = bytes.indexOf(0, at) + 1;
     if (at === 0) return -1;
   }

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { lastName } from "../../core/file-names.ts";
-import { type CutFile, HUGE, type FilePiece, type Skip } from "../search-store.ts";
+import { type CutFile, HUGE_FILE_BYTES, type FilePiece, type Skip } from "../search-store.ts";
 import {
   jointKind,
   jointNames,
@@ -32,7 +32,7 @@ export class Cutter implements Disposable {
   async cut(path: string, bytes: Uint8Array): Promise<CutFile> {
     const named = skippedName(path);
     if (named !== undefined) return { kind: "skipped", why: named };
-    if (bytes.length > HUGE) return { kind: "skipped", why: "huge" };
+    if (bytes.length > HUGE_FILE_BYTES) return { kind: "skipped", why: "huge" };
     const text = decoded(bytes);
     if (text === undefined) return { kind: "skipped", why: "binary" };
     const language = languageOf(path, text.slice(0, text.indexOf("\n") >>> 0).slice(0, 200));
@@ -65,7 +65,7 @@ export class Cutter implements Disposable {
 const WHOLE: readonly Mark[] = [{ at: 0, kind: "text", names: [], own: false, scope: "" }];
 
 /** One replaced character in this many makes a file binary rather than a damaged text. */
-const DAMAGE = 10;
+const CHARACTERS_PER_DAMAGE = 10;
 
 /**
  * The text of a file without its byte order mark; undefined for binary content: a NUL, or much invalid UTF-8. A few
@@ -88,7 +88,7 @@ function textual(text: string, doubtful: boolean): string | undefined {
   if (text.includes("\0")) return undefined;
   let damage = 0;
   for (let at = text.indexOf("\uFFFD"); at !== -1; at = text.indexOf("\uFFFD", at + 1)) damage += 1;
-  return damage * DAMAGE > text.length ? undefined : text;
+  return damage * CHARACTERS_PER_DAMAGE > text.length ? undefined : text;
 }
 
 const LOCKS = new Set(
@@ -121,28 +121,32 @@ export function skippedText(text: string, language: string): Skip | undefined {
 }
 
 /** An average line length that only programs write. */
-const AVERAGE = 250;
-const LONG = 500;
+const MACHINE_LINE_LENGTH = 250;
+const LONG_LINE = 500;
 /** A file with this many ordinary lines counts as hand-written, despite its long ones. */
-const ORDINARY = 100;
+const MIN_ORDINARY_LINES = 100;
 
 function minified(text: string): boolean {
-  if (text.length < 2 * AVERAGE) return false;
+  if (text.length < 2 * MACHINE_LINE_LENGTH) return false;
   let ordinary = 0;
   let long = 0;
   let at = 0;
   while (at < text.length) {
     const found = text.indexOf("\n", at);
     const end = found === -1 ? text.length : found;
-    if (end - at > LONG && !text.slice(at, end - 1).includes("\r")) long += 1;
+    if (end - at > LONG_LINE && !text.slice(at, end - 1).includes("\r")) long += 1;
     else if (end - at > 1) ordinary += 1;
     at = end + 1;
   }
-  return long > 0 && text.length / (ordinary + long) > AVERAGE && (ordinary < ORDINARY || long > ordinary);
+  return (
+    long > 0 &&
+    text.length / (ordinary + long) > MACHINE_LINE_LENGTH &&
+    (ordinary < MIN_ORDINARY_LINES || long > ordinary)
+  );
 }
 
 /** Generators sign in the comments within this many characters from the start of a file. */
-const HEAD = 4096;
+const HEAD_LENGTH = 4096;
 const COMMENT = /^\s*(?:\/\/|\/\*|\*|#|--|;|<!--|%|"""|'''|\(\*|@rem\b|rem\b)/i;
 const BEFORE = /^\s*$|^\s*<\?(?:php|xml)|^#!|^\s*["']use \w+["'];?\s*$|^-\*-/;
 
@@ -161,7 +165,7 @@ const SIGNS: readonly RegExp[] = [
  * else.
  */
 function saysGenerated(text: string, language: string): boolean {
-  const head = text.slice(0, HEAD);
+  const head = text.slice(0, HEAD_LENGTH);
   if (!/generated/i.test(head)) return false;
   const comments: string[] = [];
   let inside = false;
@@ -300,13 +304,13 @@ function interpreter(line: string): string | undefined {
 }
 
 /** Parts are joined up to this length, about 500 tokens. */
-const TARGET = 1800;
+const TARGET_LENGTH = 1800;
 
 /** A shorter declaration is joined with its neighbours. */
-const SMALL = 500;
+const SMALL_LENGTH = 500;
 
 /** A shorter part gets no chunk of its own: a closing bracket, an empty statement. */
-const TINY = 40;
+const TINY_LENGTH = 40;
 
 /** The pieces of a text: small parts joined with their neighbours, big parts split. An empty text has no pieces. */
 function pack(text: string, marks: readonly Mark[]): readonly FilePiece[] {
@@ -360,7 +364,7 @@ class Group {
 
 function split(text: string, part: DeclarationPart): readonly DeclarationPart[] {
   if (part.end - part.start <= MAX_COUNT) return part.end > part.start ? [part] : [];
-  const cuts = lineCuts(text, part, { target: TARGET, most: MAX_COUNT });
+  const cuts = lineCuts(text, part, { target: TARGET_LENGTH, most: MAX_COUNT });
   return [part.start, ...cuts].map((start, index) => ({ ...part, start, end: cuts[index] ?? part.end }));
 }
 
@@ -376,7 +380,7 @@ function placePart(text: string, groups: Group[], part: DeclarationPart): void {
 }
 
 const isTiny = (text: string, { own, start, end }: DeclarationPart): boolean =>
-  !own && end - start < 400 && text.slice(start, end).trim().length < TINY;
+  !own && end - start < 400 && text.slice(start, end).trim().length < TINY_LENGTH;
 
 /** Whether a part belongs with the group: it has the same scope, or is the body below the group's head. */
 const belongsTo = (group: Group, part: DeclarationPart): boolean =>
@@ -388,11 +392,12 @@ function joins(group: Group, part: DeclarationPart): boolean {
   const size = part.end - part.start;
   if ((group.first.kind === "imports") !== (part.kind === "imports") || !belongsTo(group, part)) return false;
   // The head of a class alone says little.
-  if (group.first.kind === "class" && group.size < SMALL / 2 && part.scope !== group.first.scope) return true;
-  if (group.size + size > TARGET) return false;
+  if (group.first.kind === "class" && group.size < SMALL_LENGTH / 2 && part.scope !== group.first.scope)
+    return true;
+  if (group.size + size > TARGET_LENGTH) return false;
   if (part.kind === "imports" || !part.own) return true;
-  if (part.kind === "class" && group.size > SMALL) return false;
-  return size < SMALL || group.size < SMALL;
+  if (part.kind === "class" && group.size > SMALL_LENGTH) return false;
+  return size < SMALL_LENGTH || group.size < SMALL_LENGTH;
 }
 
 /** A small remainder of a split declaration joins the group before it. */
@@ -400,7 +405,7 @@ function withoutRemainders(groups: readonly Group[]): readonly Group[] {
   const kept: Group[] = [];
   for (const group of groups) {
     const last = kept.at(-1);
-    const rest = last !== undefined && group.size < SMALL && group.end - last.start <= MAX_COUNT;
+    const rest = last !== undefined && group.size < SMALL_LENGTH && group.end - last.start <= MAX_COUNT;
     if (rest && group.parts.every((part) => !part.own && belongsTo(last, part) && part.kind !== "imports"))
       last.take(group);
     else kept.push(group);

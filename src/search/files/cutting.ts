@@ -20,12 +20,12 @@ export interface CutAnswer {
 }
 
 /** For fewer files, threads do not pay for their start. */
-const MANY = 48;
+const MIN_FILES_FOR_THREADS = 48;
 const MAX_THREADS = 4;
 
 /** Threads for this many files. `program` is the worker file; the next update reuses the threads in `kept`. */
 export function cuttingFor(files: number, program: URL, kept?: Cutting): Cutting {
-  if (files < MANY) return kept === undefined ? new CuttingHere() : borrowedCutting(kept);
+  if (files < MIN_FILES_FOR_THREADS) return kept === undefined ? new CuttingHere() : borrowedCutting(kept);
   return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MAX_THREADS), program);
 }
 

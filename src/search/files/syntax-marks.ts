@@ -5,7 +5,7 @@ import { isSeparated, jointKind, jointNames, type Mark, MAX_COUNT, opensLine } f
 import type { Runtime } from "./runtime.ts";
 
 /** After this many broken runtimes the rest is cut by lines: such a repository is not meant to be read. */
-const RUNTIMES = 10;
+const MAX_RUNTIMES = 10;
 
 type Loaded = (Engine & { readonly kind: "parser" }) | { readonly kind: "none"; readonly why: string };
 
@@ -65,8 +65,8 @@ export class Syntax implements Disposable {
 
   private async loadGrammar(wasm: string): Promise<Loaded> {
     try {
-      if (this.runtime === undefined && (this.runtimes += 1) > RUNTIMES)
-        return { kind: "none", why: `${RUNTIMES} files crashed the parser` };
+      if (this.runtime === undefined && (this.runtimes += 1) > MAX_RUNTIMES)
+        return { kind: "none", why: `${MAX_RUNTIMES} files crashed the parser` };
       this.runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
       const { parserOf, memory } = await this.runtime;
       return { kind: "parser", parser: await parserOf(wasm), memory };
@@ -91,22 +91,22 @@ interface Budget {
   /** Progress calls of the parser, one per hundred operations. Code takes up to 0.02 per character. */
   steps: number;
   /**
-   * Reads of `READ` units each: keeps the parser from lexing a text to its end again and again. Code reads each unit up
+   * Reads of `READ_UNITS` each: keeps the parser from lexing a text to its end again and again. Code reads each unit up
    * to ten times.
    */
   reads: number;
 }
 
 /** UTF-16 units that the parser reads at once. */
-const READ = 5120;
+const READ_UNITS = 5120;
 
 const budgetFor = (length: number): Budget => ({
   steps: 1000 + length * 0.03,
-  reads: 100 + (length / READ) * 30,
+  reads: 100 + (length / READ_UNITS) * 30,
 });
 
 /** The runtime is dropped when the parser's memory exceeds this many bytes. A mebibyte of code needs a third of it. */
-const MEMORY = 384 * 2 ** 20;
+const MAX_MEMORY_BYTES = 384 * 2 ** 20;
 
 /**
  * A parse that computes for longer is given up, whatever the counts. Processor time of other threads does not count.
@@ -134,14 +134,15 @@ function parse({ parser, memory }: Engine, text: string): Tree | null {
   const until = performance.now() + MAX_MS;
   const computed = computedMs();
   const isTooLong = (): boolean => performance.now() > until && computedMs() - computed > MAX_MS;
-  const read = (index: number): string => ((left.reads -= 1) < 0 ? "" : text.slice(index, index + READ));
+  const read = (index: number): string =>
+    (left.reads -= 1) < 0 ? "" : text.slice(index, index + READ_UNITS);
   const stops = (): boolean => {
     left.steps -= 1;
     if (left.steps < 0 || left.reads < 0 || isTooLong()) return true;
-    return memory() > MEMORY;
+    return memory() > MAX_MEMORY_BYTES;
   };
   const tree = parser.parse(read, null, { progressCallback: stops });
-  if (memory() > MEMORY) {
+  if (memory() > MAX_MEMORY_BYTES) {
     tree?.delete();
     throw new RangeError("the parser used too much memory");
   }
@@ -157,10 +158,10 @@ function parse({ parser, memory }: Engine, text: string): Tree | null {
 }
 
 /** Levels of the syntax tree that are visited; deeper code is cut by lines. */
-const DEPTH = 64;
+const MAX_DEPTH = 64;
 
 /** Nodes of one syntax tree that are visited; the rest of the file is cut by lines. */
-const VISITS = 50_000;
+const MAX_VISITS = 50_000;
 
 const SEMICOLON = 59;
 const LICENCE = /copyright|licen[sc]e|spdx-/i;
@@ -200,7 +201,7 @@ class Walk {
   }
 
   private children(cursor: TreeCursor, place: WalkPosition): void {
-    if (place.depth > DEPTH || !cursor.gotoFirstChild()) return;
+    if (place.depth > MAX_DEPTH || !cursor.gotoFirstChild()) return;
     let pending: Note | undefined;
     do {
       this.visits += 1;
@@ -215,7 +216,7 @@ class Walk {
         pending = this.loose(pending, place);
       this.node(cursor, { start: pending?.start ?? start, end, rule }, place);
       pending = undefined;
-    } while (this.visits < VISITS && cursor.gotoNextSibling());
+    } while (this.visits < MAX_VISITS && cursor.gotoNextSibling());
     if (pending !== undefined) this.loose(pending, place);
     cursor.gotoParent();
   }
@@ -297,7 +298,7 @@ class Walk {
       this.visits += 1;
       const role = this.ruleOf(cursor)?.role;
       if (role === "leaf" || role === "hold" || role === "wrap") return 1;
-    } while (this.visits < VISITS && cursor.gotoNextSibling());
+    } while (this.visits < MAX_VISITS && cursor.gotoNextSibling());
     cursor.gotoParent();
     return 0;
   }

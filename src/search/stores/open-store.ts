@@ -166,7 +166,7 @@ function readable(file: string, identity: StoreIdentity): DatabaseSync {
   }
 }
 
-const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORM, index]);
+const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORMAT_VERSION, index]);
 
 function connected(file: string, identity: StoreIdentity): DatabaseSync {
   const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
@@ -212,7 +212,7 @@ function begin(sqlite: DatabaseSync, wanted: string): void {
  * The format number. An index of another format is rebuilt, never converted, since everything in it comes from the
  * files. A change of how texts become words needs a new number too.
  */
-const FORM = 4;
+const FORMAT_VERSION = 4;
 
 /** Numbers of files and chunks are never reused, so that entries in `dead` stay valid. */
 const TABLES = `

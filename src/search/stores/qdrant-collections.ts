@@ -222,7 +222,7 @@ const refusal = (what: string): HarnessError =>
 export const DENSE = "dense";
 
 /** The format number. Files in another format do not count as held, so they are written again. */
-export const FORM = 3;
+export const FORMAT_VERSION = 3;
 
 export interface Point {
   readonly id: string;
@@ -252,7 +252,16 @@ export function filePoint(file: StoredFile, { index, written }: VersionStamp): P
   return {
     id: uuidOf("file", index, path),
     vector: {},
-    payload: { what: "file", form: FORM, index, path, version, file_hash: hash, chunks: count, written },
+    payload: {
+      what: "file",
+      form: FORMAT_VERSION,
+      index,
+      path,
+      version,
+      file_hash: hash,
+      chunks: count,
+      written,
+    },
   };
 }
 

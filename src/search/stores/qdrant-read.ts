@@ -19,7 +19,7 @@ import {
   unembeddedOf,
 } from "./qdrant-collections.ts";
 
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 
 interface Scroll<T> {
   readonly kind: CollectionKind;
@@ -73,7 +73,7 @@ function page<T>(
   const body = {
     collection_name: context.collections.name(scroll.kind),
     filter: scroll.filter,
-    limit: Math.min(PAGE, scroll.limit - had),
+    limit: Math.min(PAGE_SIZE, scroll.limit - had),
     with_payload: scroll.fields,
     with_vector: false,
     ...(offset === null ? {} : { offset }),

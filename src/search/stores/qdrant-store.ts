@@ -28,7 +28,7 @@ import {
   Collections,
   fileRecord,
   filesOf,
-  FORM,
+  FORMAT_VERSION,
   ofVersions,
   orWithout,
   type QdrantContext,
@@ -100,7 +100,7 @@ async function ifNotAborted<T>(signal: AbortSignal, act: () => Promise<T>): Prom
 const ABANDONED_MS = 15 * 60_000;
 const MAX_VERSIONS = 500;
 /** Versions that may exist beside those of files. Any more are counted at another time. */
-const SPARE = 1000;
+const SPARE_VERSIONS = 1000;
 
 const facets = resultOf(z.object({ hits: z.array(z.object({ value: z.string(), count: z.int() })) }));
 
@@ -151,9 +151,9 @@ async function versionsOn(
     },
     signal,
   );
-  const counts = await countedVersions(context, kind, { limit: files.length + SPARE, signal });
+  const counts = await countedVersions(context, kind, { limit: files.length + SPARE_VERSIONS, signal });
   const whole = files.filter(
-    ({ form, version, chunks }) => form === FORM && (counts.get(version) ?? 0) === chunks,
+    ({ form, version, chunks }) => form === FORMAT_VERSION && (counts.get(version) ?? 0) === chunks,
   );
   const versions = new Set(whole.map(({ version }) => version));
   const all = new Set([...counts.keys(), ...files.map(({ version }) => version)]);

@@ -333,7 +333,7 @@ export function at(numbers: Uint32Array | Uint8Array | Float64Array, index: numb
 }
 
 /** This many segments of one size are merged; each is then read and written log₄ n times. */
-const FAN = 4;
+const SEGMENTS_PER_MERGE = 4;
 const MIN_SIZE = 64;
 
 /** The segments to merge: all of the smallest size that has enough of them, or one that is half dead. */
@@ -342,14 +342,14 @@ export function dueForMerge(layout: Layout): readonly Segment[] {
   const sizes = [...sized.keys()].toSorted((a, b) => a - b);
   for (const size of sizes) {
     const alike = sized.get(size) ?? [];
-    if (alike.length >= FAN) return alike;
+    if (alike.length >= SEGMENTS_PER_MERGE) return alike;
   }
   const half = layout.segments.find(({ chunks, deadChunks }) => deadChunks * 2 > chunks);
   return half === undefined ? [] : [half];
 }
 
 const sizeOf = ({ chunks, deadChunks }: Segment): number =>
-  Math.floor(Math.log(Math.max(chunks - deadChunks, MIN_SIZE) / MIN_SIZE) / Math.log(FAN));
+  Math.floor(Math.log(Math.max(chunks - deadChunks, MIN_SIZE) / MIN_SIZE) / Math.log(SEGMENTS_PER_MERGE));
 
 /** Merges segments, without dead files. Within a transaction. */
 export function merge(database: SqliteConnection, layout: Layout, segments: readonly Segment[]): void {
@@ -376,7 +376,7 @@ export function merge(database: SqliteConnection, layout: Layout, segments: read
   for (const file of deadFiles(layout, segments)) database.run("DELETE FROM dead WHERE file = ?", file);
 }
 
-const GONE = 0xffff_ffff;
+const DELETED = 0xffff_ffff;
 
 interface Move {
   readonly table: Uint32Array;
@@ -391,7 +391,7 @@ function move(bytes: unknown, { table, from, into }: Move): void {
     place += reader.next();
     const count = reader.next();
     const moved = at(table, place);
-    if (moved !== GONE) into.add(moved, count);
+    if (moved !== DELETED) into.add(moved, count);
   }
 }
 
@@ -403,8 +403,8 @@ interface Places {
 }
 
 function placesOf(layout: Layout, segments: readonly Segment[]): Places {
-  const chunkMoves = new Uint32Array(layout.chunkNumber.length).fill(GONE);
-  const fileMoves = new Uint32Array(layout.fileNumber.length).fill(GONE);
+  const chunkMoves = new Uint32Array(layout.chunkNumber.length).fill(DELETED);
+  const fileMoves = new Uint32Array(layout.fileNumber.length).fill(DELETED);
   const writer = new NumberWriter();
   let files = 0;
   let chunks = 0;

@@ -146,14 +146,14 @@ function sideOf(entry: Entry | undefined): FileSide | null {
   return { kind, mode: entry.mode, size: "size" in entry ? entry.size : 0 };
 }
 
-const AROUND = 3;
+const CONTEXT_LINES = 3;
 /** Texts that differ in more lines are shown as one change, and merged only as wholes, which usually fails. */
 const MAX_CHANGED_LINES = 2000;
 
 function diffOf(from: string, to: string): LineDiff {
   const [before, after] = [splitLines(from), splitLines(to)];
   const changes = lineChanges(before, after, MAX_CHANGED_LINES);
-  return { ...lineCounts(changes), hunks: hunksOf(changes, { before, after }, AROUND) };
+  return { ...lineCounts(changes), hunks: hunksOf(changes, { before, after }, CONTEXT_LINES) };
 }
 
 /** What runs changed at a path without an intervening change by somebody else. */

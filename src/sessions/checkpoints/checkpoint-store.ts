@@ -275,7 +275,7 @@ class Scan {
   #openUp(path: string, entry: Entry): "usual" | "opened" | "none" {
     const { root } = this.#request;
     if (!isClosed(entry) || tooLong(root, path) || isUsable(root, path)) return "usual";
-    return setFolderMode(root, path, entry.mode | OPEN) ? "opened" : "none";
+    return setFolderMode(root, path, entry.mode | OWNER_RIGHTS) ? "opened" : "none";
   }
 
   #close({ path, closed }: OpenFolder): void {
@@ -312,7 +312,7 @@ class Scan {
   }
 }
 
-const OPEN = 0o700;
+const OWNER_RIGHTS = 0o700;
 
 /** The names in the folder can be read and looked up. */
 function isUsable(root: string, folder: string): boolean {
@@ -347,11 +347,11 @@ interface Names {
 const NO_NAMES: Names = { next: () => undefined };
 
 /** The reported size of a folder is only a hint: a wrong one costs memory or time, nothing else. */
-const LARGE = 256 * 1024;
+const LARGE_FOLDER_BYTES = 256 * 1024;
 
 /** Throws the system's errors. */
 const sortedNames = (folder: string | Buffer, size: number): Names =>
-  size < LARGE ? fromTexts(namesIn(folder)) : fromBytes(folder);
+  size < LARGE_FOLDER_BYTES ? fromTexts(namesIn(folder)) : fromBytes(folder);
 
 function namesIn(folder: string | Buffer): readonly string[] {
   const names = readdirSync(folder);
@@ -370,7 +370,7 @@ function fromTexts(names: readonly string[]): Names {
   return { next: () => sorted[at++] };
 }
 
-const CHUNK = 2 ** 20;
+const CHUNK_BYTES = 2 ** 20;
 const MAX_NAME = 1024;
 
 /**
@@ -382,17 +382,17 @@ function fromBytes(folder: string | Buffer): Names {
   let end = 0;
   using open = opendirSync(folder, { encoding: "latin1", bufferSize: 256 });
   for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
-    if (end + MAX_NAME > chunks.length * CHUNK)
-      end = (chunks.push(Buffer.allocUnsafeSlow(CHUNK)) - 1) * CHUNK;
+    if (end + MAX_NAME > chunks.length * CHUNK_BYTES)
+      end = (chunks.push(Buffer.allocUnsafeSlow(CHUNK_BYTES)) - 1) * CHUNK_BYTES;
     starts.push(end);
     const chunk = chunks[chunks.length - 1] as Buffer;
-    chunk.write(entry.name, (end % CHUNK) + 2, "latin1");
-    chunk.writeUInt16LE(entry.name.length, end % CHUNK);
+    chunk.write(entry.name, (end % CHUNK_BYTES) + 2, "latin1");
+    chunk.writeUInt16LE(entry.name.length, end % CHUNK_BYTES);
     end += 2 + entry.name.length;
   }
   const nameAt = (start: number): Buffer => {
-    const chunk = chunks[Math.floor(start / CHUNK)] as Buffer;
-    const from = start % CHUNK;
+    const chunk = chunks[Math.floor(start / CHUNK_BYTES)] as Buffer;
+    const from = start % CHUNK_BYTES;
     return chunk.subarray(from + 2, from + 2 + chunk.readUInt16LE(from));
   };
   const sorted = Float64Array.from(starts).toSorted((a, b) => Buffer.compare(nameAt(a), nameAt(b)));

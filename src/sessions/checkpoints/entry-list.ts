@@ -23,8 +23,8 @@ const SEEN = 1;
 const SETTLED = 2;
 const OWNED = 4;
 const UNKEPT_FOLDER = 8;
-const STATS = 40;
-const PIECE = 32;
+const STATS_BYTES = 40;
+const HASH_BYTES = 32;
 
 /** What was found at a path, and the stats that identify it without reading it again. */
 export interface SeenEntry {
@@ -247,8 +247,8 @@ export class EntryCursor {
   /** For a file: the hashes of its content, as bytes. */
   get pieces(): readonly Buffer[] {
     const pieces: Buffer[] = [];
-    for (let from = this.#inner + 8; from < this.#next; from += PIECE)
-      pieces.push(this.#raw.subarray(from, from + PIECE));
+    for (let from = this.#inner + 8; from < this.#next; from += HASH_BYTES)
+      pieces.push(this.#raw.subarray(from, from + HASH_BYTES));
     return pieces;
   }
 
@@ -263,8 +263,8 @@ export class EntryCursor {
     switch (kind) {
       case "file": {
         const pieces: string[] = [];
-        for (let from = at + 8; from < this.#next; from += PIECE)
-          pieces.push(raw.toString("base64url", from, from + PIECE));
+        for (let from = at + 8; from < this.#next; from += HASH_BYTES)
+          pieces.push(raw.toString("base64url", from, from + HASH_BYTES));
         return { kind, mode, ...owner, size: raw.readDoubleLE(at), pieces };
       }
       case "link":
@@ -319,7 +319,7 @@ export class EntryCursor {
 
   /** The position after the stats. */
   get #content(): number {
-    return this.#body + (((this.#raw[this.#record + 9] ?? 0) & SEEN) === 0 ? 0 : STATS);
+    return this.#body + (((this.#raw[this.#record + 9] ?? 0) & SEEN) === 0 ? 0 : STATS_BYTES);
   }
 
   #open(): boolean {
@@ -452,9 +452,9 @@ const isSized = (entry: Entry | undefined): entry is FileEntry | UnkeptEntry =>
 
 function bodyLength(entry: Entry | undefined, seen: SeenEntry | undefined): number {
   const owner = entry?.owner === undefined ? 0 : 1 + entry.owner.length;
-  const pieces = entry?.kind === "file" ? entry.pieces.length * PIECE : 0;
+  const pieces = entry?.kind === "file" ? entry.pieces.length * HASH_BYTES : 0;
   const own = (isSized(entry) ? 8 : 0) + pieces + (textIn(entry)?.length ?? 0);
-  return (seen === undefined ? 0 : STATS) + owner + own;
+  return (seen === undefined ? 0 : STATS_BYTES) + owner + own;
 }
 
 /** Returns the position after the body. */
@@ -470,6 +470,6 @@ function writeBody(raw: Buffer, from: number, entry: Entry | undefined, seen: Se
   }
   if (isSized(entry)) at = raw.writeDoubleLE(entry.size, at);
   if (entry?.kind === "file")
-    for (const piece of entry.pieces) at += raw.write(piece, at, PIECE, "base64url");
+    for (const piece of entry.pieces) at += raw.write(piece, at, HASH_BYTES, "base64url");
   return at + (textIn(entry)?.copy(raw, at) ?? 0);
 }

@@ -154,21 +154,21 @@ function realPathOf(descriptor: number, wanted: Buffer): Buffer {
 }
 
 /** Files are stored in pieces of this size, so that a large growing file is not stored again as a whole. */
-const PIECE = 4 * 2 ** 20;
-const TRIES = 3;
+const PIECE_BYTES = 4 * 2 ** 20;
+const MAX_TRIES = 3;
 /** Contents of larger files are not kept. */
 export const MAX_BYTES = 2 ** 30;
 /** The most bytes that one look at a workspace reads of holes: a command makes any number of them for nothing. */
 const MAX_HOLES = 4 * 2 ** 30;
 /** In smaller files, holes cost no more than the files themselves. */
 const SMALL_BYTES = 2 ** 16;
-const BLOCK = 512;
+const DISK_BLOCK = 512;
 /** The most files with several names whose content is remembered during a look. */
 const MAX_SHARED = 100_000;
-const ZEROS = Buffer.allocUnsafeSlow(PIECE).fill(0);
+const ZEROS = Buffer.allocUnsafeSlow(PIECE_BYTES).fill(0);
 
 /** Whether a full piece is part of a hole, or looks like one. */
-export const isHole = (piece: Buffer): boolean => piece.length === PIECE && piece.equals(ZEROS);
+export const isHole = (piece: Buffer): boolean => piece.length === PIECE_BYTES && piece.equals(ZEROS);
 
 interface Read {
   readonly stats: Stats;
@@ -179,7 +179,7 @@ interface Read {
 
 export class ContentReader {
   readonly #packs: Packs;
-  readonly #buffer = Buffer.allocUnsafeSlow(PIECE);
+  readonly #buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
   readonly #shared = new Map<string, Read>();
   readonly #maxHoles: number;
   #holes = 0;
@@ -201,7 +201,7 @@ export class ContentReader {
   keeps(stats: Stats): boolean {
     if (this.#known(stats) !== undefined) return true;
     const { size, blocks } = stats;
-    const holes = size - blocks * BLOCK;
+    const holes = size - blocks * DISK_BLOCK;
     if (size > MAX_BYTES || (holes > SMALL_BYTES && this.#holes + holes > this.#maxHoles)) return false;
     if (holes > SMALL_BYTES) this.#holes += holes;
     return true;
@@ -244,7 +244,7 @@ export class ContentReader {
       if (pieces === undefined) return undefined;
       const stats = fstatSync(descriptor);
       const stable = sameTimes(before, stats);
-      if (stable || tried === TRIES) return { stats, pieces, stable };
+      if (stable || tried === MAX_TRIES) return { stats, pieces, stable };
     }
   }
 
@@ -255,7 +255,7 @@ export class ContentReader {
       if (length === undefined) return undefined;
       if (length > 0) pieces.push(this.#put(this.#buffer.subarray(0, length)));
       at += length;
-      if (length < PIECE) return pieces;
+      if (length < PIECE_BYTES) return pieces;
       // A file that grows while it is read might never end.
       if (at > MAX_BYTES) return undefined;
     }
@@ -271,8 +271,8 @@ export class ContentReader {
   #fill(descriptor: number, at: number): number | undefined {
     let filled = 0;
     try {
-      while (filled < PIECE) {
-        const read = readSync(descriptor, this.#buffer, filled, PIECE - filled, at + filled);
+      while (filled < PIECE_BYTES) {
+        const read = readSync(descriptor, this.#buffer, filled, PIECE_BYTES - filled, at + filled);
         if (read === 0) break;
         filled += read;
       }

@@ -138,8 +138,8 @@ function storedAsJson(bytes: Buffer): Stored {
   return { base, records: listOf([...entries, ...gone.map((at) => [at, undefined] as const)]) };
 }
 
-const GATHERED = 2 ** 20;
-const SUM = 32;
+const GATHERED_BYTES = 2 ** 20;
+const CHECKSUM_BYTES = 32;
 
 /** Writes a first line, the list, and the SHA-256 of both. */
 export function writeList(descriptor: number, head: string, list: EntryList): void {
@@ -149,7 +149,7 @@ export function writeList(descriptor: number, head: string, list: EntryList): vo
   const add = (part: Buffer): void => {
     parts.push(part);
     length += part.length;
-    if (length < GATHERED) return;
+    if (length < GATHERED_BYTES) return;
     writeWhole(descriptor, Buffer.concat(parts));
     parts = [];
     length = 0;
@@ -163,7 +163,7 @@ export function writeList(descriptor: number, head: string, list: EntryList): vo
 
 /** Throws if the bytes are not what was written. */
 export function readList(bytes: Buffer): { readonly head: string; readonly list: EntryList } {
-  const body = bytes.subarray(0, Math.max(0, bytes.length - SUM));
+  const body = bytes.subarray(0, Math.max(0, bytes.length - CHECKSUM_BYTES));
   if (hash("sha256", body, "hex") !== bytes.toString("hex", body.length)) throw new Error("it is damaged");
   const end = body.indexOf(0x0a);
   return { head: body.toString("latin1", 0, end), list: listIn(body.subarray(end + 1)) };

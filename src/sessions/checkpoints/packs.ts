@@ -27,7 +27,7 @@ interface Writing {
   known: number;
 }
 
-const BUFFERED = 8 * 2 ** 20;
+const MAX_BUFFERED = 8 * 2 ** 20;
 const BUFFERED_FIRST = 64 * 1024;
 
 /**
@@ -193,11 +193,11 @@ export class Packs implements Disposable {
   }
 
   #append(writing: Writing, content: Uint8Array): void {
-    if (this.#pendingBytes + content.length > BUFFERED) this.#write(writing);
-    if (content.length > BUFFERED) return this.#writeOut(writing, content);
+    if (this.#pendingBytes + content.length > MAX_BUFFERED) this.#write(writing);
+    if (content.length > MAX_BUFFERED) return this.#writeOut(writing, content);
     const wanted = this.#pendingBytes + content.length;
     if (wanted > this.#pending.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.min(BUFFERED, Math.max(BUFFERED_FIRST, wanted * 2)));
+      const larger = Buffer.allocUnsafeSlow(Math.min(MAX_BUFFERED, Math.max(BUFFERED_FIRST, wanted * 2)));
       this.#pending.copy(larger, 0, 0, this.#pendingBytes);
       this.#pending = larger;
     }

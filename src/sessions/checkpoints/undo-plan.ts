@@ -123,14 +123,15 @@ function foldersAbove(path: string): readonly string[] {
   return folder === "" ? [] : [folder, ...foldersAbove(folder)];
 }
 
-const ENTER = 0o700;
+const OWNER_RIGHTS = 0o700;
 
 /** Folders in which something changes but whose mode does not allow it. */
 function foldersToOpen(wanted: Wanted, now: Tree): readonly EntryMove[] {
   const folders = new Set([...wanted.keys()].map(parentOf));
   return [...folders].flatMap((path) => {
     const there = now.get(path);
-    if (wanted.has(path) || there?.kind !== "folder" || (there.mode & ENTER) === ENTER) return [];
+    if (wanted.has(path) || there?.kind !== "folder" || (there.mode & OWNER_RIGHTS) === OWNER_RIGHTS)
+      return [];
     return [{ path, from: there, to: there }];
   });
 }

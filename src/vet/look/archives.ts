@@ -18,9 +18,9 @@ const MAX_PACKED = 64 * 2 ** 20;
 const MAX_UNPACKED = 512 * 2 ** 20;
 /** Most unpacked bytes of all archives of a tree that are counted. */
 const MAX_ALL = 2 * 2 ** 30;
-const MUCH = 8 * 2 ** 20;
-const RATIO = 100;
-const LARGE = 2 ** 30;
+const MUCH_BYTES = 8 * 2 ** 20;
+const HIGH_RATIO = 100;
+const BOMB_BYTES = 2 ** 30;
 /** An archive in an archive in an archive. */
 const MAX_DEPTH = 3;
 /** Most unpacked bytes of an archive inside another one. */
@@ -89,9 +89,9 @@ export class Archives {
   }
 
   async *#pieces(path: string, most: number, signal: AbortSignal): AsyncGenerator<Buffer, void> {
-    for (let at = 0; at < most; at += PIECE) {
+    for (let at = 0; at < most; at += PIECE_BYTES) {
       signal.throwIfAborted();
-      const piece = await this.#tree.read(path, Math.min(PIECE, most - at), at);
+      const piece = await this.#tree.read(path, Math.min(PIECE_BYTES, most - at), at);
       if (piece === undefined || piece.length === 0) return;
       yield Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     }
@@ -111,7 +111,7 @@ interface StreamOptions {
 const u16 = (bytes: Buffer, at: number): number => (bytes[at] ?? 0) + (bytes[at + 1] ?? 0) * 2 ** 8;
 const u32 = (bytes: Buffer, at: number): number => u16(bytes, at) + u16(bytes, at + 2) * 2 ** 16;
 
-const PIECE = 2 ** 16;
+const PIECE_BYTES = 2 ** 16;
 
 /** The unpacked bytes, piece by piece; readers stop at their budget. */
 async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
@@ -151,9 +151,11 @@ async function* counting(
 function judgeSize(unpacked: number, packed: number, report: Report): void {
   const ratio = unpacked / Math.max(packed, 1);
   const words = `${packed} bytes unpack to ${unpacked >= MAX_UNPACKED ? "at least " : ""}${unpacked}`;
-  if (ratio < RATIO || unpacked < MUCH) return;
+  if (ratio < HIGH_RATIO || unpacked < MUCH_BYTES) return;
   report(
-    unpacked >= LARGE || (unpacked >= MAX_UNPACKED && ratio > RATIO) ? "archive.bomb" : "archive.much",
+    unpacked >= BOMB_BYTES || (unpacked >= MAX_UNPACKED && ratio > HIGH_RATIO)
+      ? "archive.bomb"
+      : "archive.much",
     words,
   );
 }
@@ -209,11 +211,11 @@ function zipIn(end: Buffer, size: number, zip: Zip): Total {
   const base = size - end.length;
   let at = Math.max(0, Math.min(offset === 0xffffffff ? last : offset - base, last));
   // A file before the archive shifts all offsets.
-  if (u32(end, at) !== CENTRAL) at = Math.max(0, end.indexOf(CENTRAL_BYTES));
+  if (u32(end, at) !== CENTRAL_SIGNATURE) at = Math.max(0, end.indexOf(CENTRAL_BYTES));
   const seen = { bytes: 0, packed: 0, entries: 0, inners: 0 };
   const starts = new Set<number>();
   let overlaps = false;
-  while (at + 46 <= last && u32(end, at) === CENTRAL && seen.entries < MAX_ENTRIES) {
+  while (at + 46 <= last && u32(end, at) === CENTRAL_SIGNATURE && seen.entries < MAX_ENTRIES) {
     const entry = centralEntry(end, at);
     seen.entries += 1;
     seen.bytes += entry.size;
@@ -231,7 +233,7 @@ function zipIn(end: Buffer, size: number, zip: Zip): Total {
   return { bytes: seen.bytes };
 }
 
-const CENTRAL = 0x02014b50;
+const CENTRAL_SIGNATURE = 0x02014b50;
 const CENTRAL_BYTES = Buffer.from([0x50, 0x4b, 1, 2]);
 
 interface Central {
@@ -329,7 +331,7 @@ const LEFT_OUT: Readonly<Record<string, readonly [rule: ArchiveRule, words: stri
 };
 
 /** Only archives made for the purpose unpack to this many times their own size. */
-const BOMB = 100;
+const BOMB_RATIO = 100;
 
 export function archiveFindings(unpacked: Unpacked): readonly Finding[] {
   const ending = endingOf(unpacked);
@@ -349,7 +351,7 @@ function endingOf({ stopped, bytes, packed, entries }: Unpacked): Finding | unde
   const from = `from ${formatSize(packed)}`;
   if (stopped === "entries") return found("unpack.bomb", `contains more than ${entries - 1} entries`);
   if (stopped === "time") return found("unpack.bomb", "could not be unpacked in the time allowed");
-  const rule = bytes > BOMB * packed ? "unpack.bomb" : "unpack.large";
+  const rule = bytes > BOMB_RATIO * packed ? "unpack.bomb" : "unpack.large";
   return found(rule, `unpacks to more than ${formatSize(bytes)} ${from}`);
 }
 

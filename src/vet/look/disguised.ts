@@ -186,7 +186,7 @@ const IMAGE =
 const SCRIPT =
   /^\s*(?:#!\s*\/|<\?php|@echo\s+off|import\s+\w+|from\s+\w+\s+import|\(?(?:async\s+)?function\b|const\s+\w|var\s+_?\w|'use strict'|"use strict"|\(\(?\)?\s*=>|global\b|!function)|\b(?:eval|require|child_process|exec|fromCharCode|subprocess|powershell)\s*\(/;
 /** Characters at the beginning of a picture or document in which a script is looked for. */
-const BEGINNING = 4096;
+const HEAD_LENGTH = 4096;
 
 /** Compiled code that no system runs by itself. */
 const PARTS: ReadonlySet<Native> = new Set(["class", "wasm", "object"]);
@@ -213,7 +213,7 @@ export function lookAtBinary(file: LookedAtFile, found: Findings): void {
 
 function lookAtDisguise({ path, ending, text }: LookedAtFile, found: Findings): void {
   if (text === undefined || !IMAGE.test(ending)) return;
-  const beginning = text.slice(0, BEGINNING);
+  const beginning = text.slice(0, HEAD_LENGTH);
   if (SCRIPT.test(beginning)) found.add("binary.lying-script", `a script named ${ending}`, { path });
 }
 

@@ -53,7 +53,7 @@ const MAX_READ = 2 ** 30;
 const MAX_LOCKED = 100_000;
 const MAX_HOSTS = 10_000;
 const HOST = /\b(?:https?|wss?|ftp|git|ssh):\/\/(?:[^/@\s"']{0,100}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/g;
-const RUNS = 0o111;
+const EXECUTABLE = 0o111;
 /** Files that are looked at before other work gets a chance. */
 const AT_ONCE = 50;
 
@@ -151,7 +151,7 @@ class Look {
     if (path.split("/").some(isDependencies)) return;
     if (handoff !== undefined)
       this.#obeyed.set(path, { handoff, digest: createHash("sha256").update(bytes).digest("hex") });
-    if ((mode & RUNS) !== 0) this.#programs.add(path);
+    if ((mode & EXECUTABLE) !== 0) this.#programs.add(path);
     if ((!isCode(file) && handoff === undefined) || /lock|requirements|go\.sum$/.test(file.lower)) return;
     for (const [, host = ""] of text.matchAll(HOST)) {
       const lower = host.toLowerCase();

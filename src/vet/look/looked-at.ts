@@ -32,14 +32,14 @@ export interface LookedAtFile {
   readonly whole: boolean;
 }
 
-const HEAD = 2 ** 16;
+const HEAD_BYTES = 2 ** 16;
 /** Most bytes of one text. */
 const MAX_TEXT = 16 * 2 ** 20;
 /** Bytes at a file's beginning that decide whether it is a text. */
-const PROBE = 2 ** 13;
+const PROBE_BYTES = 2 ** 13;
 
 export async function readLookedAt(tree: LookedAtTree, entry: TreeEntry): Promise<LookedAtFile | undefined> {
-  const head = await tree.read(entry.path, HEAD);
+  const head = await tree.read(entry.path, HEAD_BYTES);
   if (head === undefined) return undefined;
   const more = entry.size > head.length && isText(head);
   const bytes = bufferOf(more ? ((await tree.read(entry.path, MAX_TEXT)) ?? head) : head);
@@ -63,7 +63,7 @@ export async function readLookedAt(tree: LookedAtTree, entry: TreeEntry): Promis
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 const isText = (bytes: Uint8Array): boolean =>
-  utf16Of(bytes) !== undefined || !bytes.subarray(0, PROBE).includes(0);
+  utf16Of(bytes) !== undefined || !bytes.subarray(0, PROBE_BYTES).includes(0);
 
 function utf16Of(bytes: Uint8Array): "le" | "be" | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "le";

@@ -85,7 +85,7 @@ const SECRET = new RegExp(SECRETS, "giu");
 const ADDRESS =
   /https?:\/\/|\bto\s+(?:the\s+)?(?:following\s+)?(?:url|server|endpoint|webhook|address|attacker|e-?mail)\b|\bwebhook\b|\bexfiltrat|\bquery (?:string|parameter)/giu;
 /** Most characters between the verb and the address of one request. */
-const NEAR = 240;
+const MAX_GAP = 240;
 const CURLED =
   /\bcurl\b[^\n]{0,200}(?:\$\(\s*(?:cat|env|printenv)\b|@~?\/?[^\s]{0,100}(?:\.env|\.ssh|id_rsa|credentials|\.aws))/iu;
 /** A request to send a secret: verb, secret and address near to each other, each searched for once. */
@@ -102,12 +102,12 @@ const SEND: Pick<RegExp, "exec" | "test"> = {
       while ((secrets[secret] ?? Infinity) < verb.index) secret += 1;
       const known = secrets[secret];
       if (known === undefined) return null;
-      if (known - verb.index > NEAR / 2) continue;
+      if (known - verb.index > MAX_GAP / 2) continue;
       while ((addresses[address] ?? Infinity) < verb.index) address += 1;
       const led = addresses[address];
       if (led === undefined) return null;
       const end = Math.max(led, known) + 20;
-      if (led - verb.index > NEAR || text.slice(verb.index, end).includes("\n\n")) continue;
+      if (led - verb.index > MAX_GAP || text.slice(verb.index, end).includes("\n\n")) continue;
       return Object.assign([text.slice(verb.index, end)] as unknown as RegExpExecArray, {
         index: verb.index,
       });

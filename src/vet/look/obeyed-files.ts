@@ -272,11 +272,11 @@ async function lookAtIdea(
 /** A line at either end of a text that sets options of vim or emacs. */
 const MODELINE =
   /(?:^|\s)(?:vim?|ex)(?:[<=>]?\d+)?:[^\n]{0,300}\b(?:foldexpr|fde|formatexpr|fex|indentexpr|inde|includeexpr|inex|foldtext|fdt|statusline|stl|tabline|rulerformat|keywordprg|kp|equalprg|ep|formatprg|fp|makeprg|mp|grepprg|gp)\s*=[^\n]{0,300}(?:\b(?:system|execute|writefile|readfile|libcall\w*|job_start|term_start|jobstart|luaeval|py3?eval|perleval|source|feedkeys|assert_fails)\b|!)|(?:^|[\s;*#-])eval:\s*\([^\n]{0,200}(?:shell-command|call-process|start-process|make-process|load-file|url-retrieve|write-region|eval-buffer)/m;
-const ENDS = 4096;
+const MODELINE_REACH = 4096;
 
 export function lookAtModeline({ path, text = "" }: LookedAtFile, found: Findings): void {
-  const whole = text.length <= 2 * ENDS;
-  for (const part of whole ? [text] : [text.slice(0, ENDS), text.slice(-ENDS)]) {
+  const whole = text.length <= 2 * MODELINE_REACH;
+  for (const part of whole ? [text] : [text.slice(0, MODELINE_REACH), text.slice(-MODELINE_REACH)]) {
     if (!/(?:vim?|ex)(?:[<=>]?\d+)?:|eval:/.test(part)) continue;
     const match = MODELINE.exec(part);
     if (match === null) continue;

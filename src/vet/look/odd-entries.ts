@@ -4,11 +4,11 @@ import { fold, lastName, namesFrom } from "../../core/file-names.ts";
 import type { Findings, LookRule } from "./looked-at.ts";
 import { visible } from "../../core/visible.ts";
 
-const SPECIAL = 0o6000;
-const MODE_RUNS = 0o111;
-const HUGE = 512 * 2 ** 20;
-const DEEP = 100;
-const WIDE = 20_000;
+const SETUID_OR_SETGID = 0o6000;
+const EXECUTABLE = 0o111;
+const HUGE_BYTES = 512 * 2 ** 20;
+const MAX_DEPTH = 100;
+const MAX_ENTRIES = 20_000;
 /** As many links as a system follows for one path. */
 const MAX_HOPS = 40;
 /** Most links that are followed, by their texts alone. */
@@ -46,9 +46,9 @@ export class OddEntries {
     else if (entry.closed === true)
       this.#found.add("files.closed", "its contents were not examined", { path });
     else if (kind === "file") {
-      if ((mode & SPECIAL) !== 0 && (mode & MODE_RUNS) !== 0)
+      if ((mode & SETUID_OR_SETGID) !== 0 && (mode & EXECUTABLE) !== 0)
         this.#found.add("files.setuid", `mode ${mode.toString(8)}`, { path });
-      if (entry.size > HUGE) this.#found.add("files.huge", `${entry.size} bytes`, { path });
+      if (entry.size > HUGE_BYTES) this.#found.add("files.huge", `${entry.size} bytes`, { path });
       if (entry.names !== undefined && entry.names > 1) this.#shared.push(path);
     }
   }
@@ -67,10 +67,11 @@ export class OddEntries {
     const folder = path.slice(0, Math.max(slash, 0));
     const count = (this.#wide.get(folder) ?? 0) + 1;
     this.#wide.set(folder, count);
-    if (count === WIDE) this.#found.add("files.wide", `more than ${WIDE} entries`, { path: folder || "." });
-    if (this.#deep || path.length < 2 * DEEP || path.split("/").length <= DEEP) return;
+    if (count === MAX_ENTRIES)
+      this.#found.add("files.wide", `more than ${MAX_ENTRIES} entries`, { path: folder || "." });
+    if (this.#deep || path.length < 2 * MAX_DEPTH || path.split("/").length <= MAX_DEPTH) return;
     this.#deep = true;
-    this.#found.add("files.deep", `more than ${DEEP} folders deep`, { path });
+    this.#found.add("files.deep", `more than ${MAX_DEPTH} folders deep`, { path });
   }
 
   #link(path: string, target: string): void {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { Cutter, decoded, languageOf, LANGUAGES } from "../../../src/search/files/cut-file.ts";
 import { MAX_COUNT } from "../../../src/search/files/marks.ts";
-import { HUGE } from "../../../src/search/search-store.ts";
+import { HUGE_FILE_BYTES } from "../../../src/search/search-store.ts";
 import { assertCostly, fc } from "../../fixtures/property.ts";
 import { SOURCES } from "./sources.ts";
 import { slowTest } from "../../fixtures/slow-test.ts";
@@ -70,8 +70,8 @@ slowTest("deep nesting, long lines, and empty text", async () => {
   const texts = [
     "(".repeat(100_000),
     "[\n".repeat(50_000),
-    "{\n".repeat(HUGE / 2),
-    "x".repeat(HUGE),
+    "{\n".repeat(HUGE_FILE_BYTES / 2),
+    "x".repeat(HUGE_FILE_BYTES),
     "if (a) {\n".repeat(2000),
     "",
   ];
@@ -83,7 +83,7 @@ slowTest("deep nesting, long lines, and empty text", async () => {
 /** As titles these would take hours: the title pattern would start again at each letter. */
 test("a line too long for a title is not one, whatever it contains", async () => {
   using cutter = new Cutter();
-  const long = HUGE - 100;
+  const long = HUGE_FILE_BYTES - 100;
   const texts = [
     `# x${" ".repeat(long)}y\n`,
     `# ${"[".repeat(long)}\n`,

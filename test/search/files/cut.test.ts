@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cutter } from "../../../src/search/files/cut-file.ts";
-import { HUGE } from "../../../src/search/search-store.ts";
+import { HUGE_FILE_BYTES } from "../../../src/search/search-store.ts";
 import { SOURCES } from "./sources.ts";
 
 async function shown(path: string, text: string | Uint8Array): Promise<readonly string[]> {
@@ -94,7 +94,7 @@ test("skipped files have a reason", async () => {
   assert.deepEqual(await shown("a.js", `${"var a=1;".repeat(1000)}\n`), ["minified"]);
   assert.deepEqual(await shown("a.txt", Buffer.from([97, 0, 98])), ["binary"]);
   assert.deepEqual(await shown("a.txt", Buffer.alloc(300, 0xff)), ["binary"]);
-  assert.deepEqual(await shown("a.txt", Buffer.alloc(HUGE + 1, 97)), ["huge"]);
+  assert.deepEqual(await shown("a.txt", Buffer.alloc(HUGE_FILE_BYTES + 1, 97)), ["huge"]);
 });
 
 test("empty files, comments and other encodings are handled", async () => {

@@ -5,7 +5,7 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor } from "../../settings.ts";
 
 /** Longer values exceed their column: few terminals are wide enough for all. */
-const LONG = 48;
+const MAX_VALUE_WIDTH = 48;
 
 export class ConfigList extends HarnessCommand {
   static override summary = "Show every setting with its value and where the value comes from.";
@@ -31,6 +31,6 @@ export class ConfigList extends HarnessCommand {
       const why = `ignored: ${project?.file} is not trusted (harness trust)`;
       return [counts, ["", visibleWhole(printable(key, ignored.get(key))), visibleWhole(why)] as const];
     });
-    answer(alignedRows(rows, LONG).join("\n"));
+    answer(alignedRows(rows, MAX_VALUE_WIDTH).join("\n"));
   }
 }

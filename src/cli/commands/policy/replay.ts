@@ -58,12 +58,12 @@ function summary(
   ].join("; ");
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** The moment that `--since` names: a time before now, or a date. */
 export function sinceMoment(text: string, now: number): number {
   const days = /^(\d{1,6}(?:\.\d+)?)d$/i.exec(text.trim())?.[1];
-  const ago = days === undefined ? parseDuration(text) : Number(days) * DAY;
+  const ago = days === undefined ? parseDuration(text) : Number(days) * DAY_MS;
   if (ago !== undefined) return now - ago;
   const date = /^\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?$/.test(text.trim())
     ? Date.parse(text)
