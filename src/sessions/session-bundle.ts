@@ -3,6 +3,7 @@ import type { AuditVerdict, SessionInfo } from "../core/session.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError, STATUSES } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
+import { TAR_BLOCK, tarEnd, tarPadding, withChecksum } from "../core/tar-archive.ts";
 import { hashIn, type Head, linesOf, NONE, sha256, verified } from "./audit-file.ts";
 
 /**
@@ -180,18 +181,15 @@ function refuseBundle(file: string, why: string): never {
   );
 }
 
-const TAR_BLOCK = 512;
 const ORDER: readonly string[] = [MANIFEST, ...PARTS, SEAL];
-
-const padding = (size: number): Buffer => Buffer.alloc((TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK);
 
 function archived(members: readonly (readonly [string, Buffer])[]): Buffer {
   const pieces = members.flatMap(([name, content]) => [
     headerOf(name, content.length),
     content,
-    padding(content.length),
+    tarPadding(content.length),
   ]);
-  return Buffer.concat([...pieces, Buffer.alloc(2 * TAR_BLOCK)]);
+  return Buffer.concat([...pieces, tarEnd()]);
 }
 
 /** The only accepted form of a header: a plain file without owner and time. */
@@ -202,12 +200,9 @@ function headerOf(name: string, size: number): Buffer {
   header.write("0000000\0".repeat(2), 108, "latin1");
   header.write(`${size.toString(8).padStart(11, "0")}\0`, 124, "latin1");
   header.write(`${"0".repeat(11)}\0`, 136, "latin1");
-  header.write(" ".repeat(8), 148, "latin1");
   header.write("0", 156, "latin1");
   header.write("ustar\u000000", 257, "latin1");
-  const sum = header.reduce((all, byte) => all + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
-  return header;
+  return withChecksum(header);
 }
 
 /** Trusts nothing: each member has to be the next one expected, in the exact form that is written. */
@@ -228,7 +223,7 @@ class Reader {
       found.set(name, content);
     }
     const rest = this.#bytes.subarray(this.#at);
-    if (rest.length !== 2 * TAR_BLOCK || rest.some((byte) => byte !== 0)) {
+    if (!rest.equals(tarEnd())) {
       const next = nameIn(rest);
       refuseBundle(this.#file, next === "" ? "its end is not that of a bundle" : this.#about(next, found));
     }
@@ -243,7 +238,7 @@ class Reader {
     if (!(size >= 0) || !header.equals(headerOf(wanted, size)))
       refuseBundle(this.#file, `${wanted} is not a plain file in it, or its header was changed`);
     const content = this.#take(size, wanted);
-    if (this.#take(padding(size).length, wanted).some((byte) => byte !== 0))
+    if (this.#take(tarPadding(size).length, wanted).some((byte) => byte !== 0))
       refuseBundle(this.#file, `${wanted} is followed by data that does not belong there`);
     return content;
   }

@@ -15,7 +15,16 @@ import {
 } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
+import {
+  TAR_BLOCK,
+  type TarEntry,
+  tarEnd,
+  tarPadding,
+  untar,
+  withChecksum,
+  writeTarNumber,
+} from "../../core/tar-archive.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { holdFolderSync } from "./safe-paths.ts";
 import { type WalkedEntry, treeWithout } from "./workspace-changes.ts";
@@ -86,7 +95,7 @@ export async function* archiveOf(
       size = 0;
     }
   }
-  yield Buffer.concat([...waiting, TAR_END()]);
+  yield Buffer.concat([...waiting, tarEnd()]);
 }
 
 function* partsOf(entry: WalkedEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
@@ -138,7 +147,7 @@ function* fileParts({ at }: WalkedEntry, path: Buffer, tell: (why: string) => vo
       done += read === 0 ? piece.length : read;
       yield read === 0 ? piece : piece.subarray(0, read);
     }
-    yield padding(size);
+    yield tarPadding(size);
   } finally {
     closeSync(fd);
   }
@@ -166,9 +175,9 @@ export function tarOf(files: Readonly<Record<string, string>>): Buffer {
       gid: 0,
       modified: 0,
     } as const;
-    return [tarHeader({ ...entry, size: content.length }), content, padding(content.length)];
+    return [tarHeader({ ...entry, size: content.length }), content, tarPadding(content.length)];
   });
-  return Buffer.concat([...parts, TAR_END()]);
+  return Buffer.concat([...parts, tarEnd()]);
 }
 
 /** Headers in GNU format: names are bytes of any kind and length, numbers have any size. */
@@ -184,7 +193,6 @@ interface ArchivedEntry {
   readonly target?: Buffer;
 }
 
-const TAR_BLOCK = 512;
 const NAME_BYTES = 100;
 const TYPES = { file: "0", link: "2", folder: "5" } as const;
 
@@ -198,17 +206,12 @@ function tarHeader(entry: ArchivedEntry): Buffer {
   ]);
 }
 
-/** Fills the last block of a content of this size. */
-const padding = (size: number): Buffer => Buffer.alloc((TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK);
-
-const TAR_END = (): Buffer => Buffer.alloc(2 * TAR_BLOCK);
-
 /** A name that does not fit is stored as content before its entry. */
 function longName(type: string, name: Buffer): readonly Buffer[] {
   const content = Buffer.concat([name, Buffer.alloc(1)]);
   const fields = { mode: 0, uid: 0, gid: 0, size: content.length, modified: 0 };
   const header = headerBlock(fields, { name: Buffer.from("././@LongLink"), type, target: Buffer.alloc(0) });
-  return [header, content, padding(content.length)];
+  return [header, content, tarPadding(content.length)];
 }
 
 function headerBlock(
@@ -217,29 +220,15 @@ function headerBlock(
 ): Buffer {
   const header = Buffer.alloc(TAR_BLOCK);
   name.copy(header, 0, 0, NAME_BYTES);
-  writeNumber(header, 100, 8, mode & 0o7777);
-  writeNumber(header, 108, 8, uid);
-  writeNumber(header, 116, 8, gid);
-  writeNumber(header, 124, 12, size);
-  writeNumber(header, 136, 12, Math.max(0, Math.floor(modified)));
-  header.write("        ", 148, "latin1");
+  writeTarNumber(header, 100, 8, mode & 0o7777);
+  writeTarNumber(header, 108, 8, uid);
+  writeTarNumber(header, 116, 8, gid);
+  writeTarNumber(header, 124, 12, size);
+  writeTarNumber(header, 136, 12, Math.max(0, Math.floor(modified)));
   header.write(type, 156, "latin1");
   target.copy(header, 157, 0, NAME_BYTES);
   header.write("ustar  \0", 257, "latin1");
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
-  return header;
-}
-
-/** Octal digits, or big-endian with the first bit set if the digits do not fit. */
-function writeNumber(header: Buffer, at: number, length: number, value: number): void {
-  const digits = value.toString(8);
-  if (digits.length < length) {
-    header.write(digits.padStart(length - 1, "0"), at, "latin1");
-    return;
-  }
-  header.writeBigUInt64BE(BigInt(value), at + length - 8);
-  header[at] = 0x80;
+  return withChecksum(header);
 }
 
 /**

@@ -10,7 +10,7 @@ import type { BoxPlan } from "../container-spec.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { BOX_HOME } from "../../core/ports.ts";
-import { untar } from "../../core/raw-data.ts";
+import { untar } from "../../core/tar-archive.ts";
 import { ACCOUNT_REPOSITORY, shortHash } from "../image-inputs.ts";
 import { tarOf } from "../../boxes/workspace/workspace-archive.ts";
 

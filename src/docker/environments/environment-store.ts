@@ -1,5 +1,6 @@
 /** What the engine keeps of environments: volumes by the environment's id, system layers by their key. */
 import { Readable } from "node:stream";
+import { TAR_BLOCK, tarEnd, tarNumber, withChecksum, writeTarNumber } from "../../core/tar-archive.ts";
 import { type Engine, engineFailure, isMissing } from "../engine.ts";
 import { shortHash } from "../image-inputs.ts";
 import { isImageThere } from "../image-progress.ts";
@@ -58,32 +59,19 @@ export async function makeVolume(
   await filler.container.putArchive(streamOf([folderArchive(top.name, owner)]), { path: top.path });
 }
 
-/** The unit of a tar archive. */
-const TAR_BLOCK = 512;
-
-const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, "0")}\0`;
-
 /** A tar archive of one folder, of mode 0755. */
 function folderArchive(name: string, { uid, gid }: Owner): Buffer {
   const header = Buffer.alloc(TAR_BLOCK);
   header.write(`${name}/`, 0);
-  header.write(octal(0o755, 8), 100);
-  header.write(octal(uid, 8), 108);
-  header.write(octal(gid, 8), 116);
-  header.write(octal(0, 12), 124);
-  header.write(octal(0, 12), 136);
+  writeTarNumber(header, 100, 8, 0o755);
+  writeTarNumber(header, 108, 8, uid);
+  writeTarNumber(header, 116, 8, gid);
+  writeTarNumber(header, 124, 12, 0);
+  writeTarNumber(header, 136, 12, 0);
   header.write("5", 156);
   header.write("ustar", 257);
   header.write("00", 263);
-  return Buffer.concat([withChecksum(header), Buffer.alloc(2 * TAR_BLOCK)]);
-}
-
-/** The checksum of a tar header counts its own field as spaces. */
-function withChecksum(header: Buffer): Buffer {
-  header.write(" ".repeat(8), 148);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
-  return header;
+  return Buffer.concat([withChecksum(header), tarEnd()]);
 }
 
 export async function removeVolume({ api }: Engine, name: string): Promise<void> {
@@ -269,28 +257,13 @@ export async function* belongingTo(
   if (rest.length > 0) yield rest;
 }
 
-/** The size of the content in whole blocks. Large numbers are big-endian with the first bit set. */
-function contentOf(header: Buffer): number {
-  const field = header.subarray(124, 136);
-  const size =
-    ((field[0] ?? 0) & 0x80) === 0
-      ? Number.parseInt(field.toString("latin1").replace(/\0.*$/s, "").trim() || "0", 8)
-      : Number(field.readBigUInt64BE(4));
-  return Math.ceil(size / TAR_BLOCK) * TAR_BLOCK;
-}
+/** The size of the content in whole blocks. */
+const contentOf = (header: Buffer): number =>
+  Math.ceil(tarNumber(header.subarray(124, 136)) / TAR_BLOCK) * TAR_BLOCK;
 
 function withOwner(header: Buffer, uid: number, gid: number): Buffer {
-  for (const [value, at] of [
-    [uid, 108],
-    [gid, 116],
-  ] as const) {
-    const digits = value.toString(8);
-    if (digits.length < 8) header.write(`${digits.padStart(7, "0")}\0`, at, "latin1");
-    else {
-      header.writeBigUInt64BE(BigInt(value), at);
-      header[at] = 0x80;
-    }
-  }
+  writeTarNumber(header, 108, 8, uid);
+  writeTarNumber(header, 116, 8, gid);
   // The names of owners would take precedence over their numbers.
   header.fill(0, 265, 329);
   return withChecksum(header);

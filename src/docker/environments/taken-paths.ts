@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { addAbortSignal } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { untar } from "../../core/raw-data.ts";
+import { untar } from "../../core/tar-archive.ts";
 import { visible } from "../../core/visible.ts";
 import { type Engine, engineFailure, isMissing } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";

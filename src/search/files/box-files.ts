@@ -1,4 +1,5 @@
-import { bytesOfText, type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import { type TarEntry, untar } from "../../core/tar-archive.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import type { Skip } from "../search-store.ts";

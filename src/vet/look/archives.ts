@@ -5,7 +5,7 @@
 import { Readable } from "node:stream";
 import { createGunzip, gunzipSync, inflateRawSync } from "node:zlib";
 import { type Finding, type LookedAtTree, hostile, noisy, type WeighedRule } from "../../core/behaviour.ts";
-import { type TarEntry, untar } from "../../core/raw-data.ts";
+import { type TarEntry, untar } from "../../core/tar-archive.ts";
 import { type Findings, type LookedAtFile, type LookRule, REFUSED_DATA } from "./looked-at.ts";
 import { formatSize } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
