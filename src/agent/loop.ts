@@ -257,10 +257,14 @@ async function asideText(
 /** In tokens: enough for a number or a few lines, and too few for endless repetition. */
 const SHORT_TEXT = 200;
 
-/** Like `tellModel`, and constrains the next reply if the server can: a weak model has to call a tool. */
+/**
+ * Like `tellModel`, and constrains the next reply if the server can: a weak model, and any that has done nothing at all,
+ * has to call a tool.
+ */
 function tellModelToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
   agent.next.unusable();
   if (agent.ends?.facts.isWeak === true) agent.next.demand(demand);
+  else if (!agent.deeds.worked) agent.next.demand("call");
   return tellModel(agent, text);
 }
 

@@ -329,6 +329,8 @@ test("a weak model must call tools for up to six replies while a requested chang
     "act",
   ]);
   assert.deepEqual(await demanded(["read_file"], { isWeak: false }), ["any", "any"]);
+  // No model that has done nothing and is told to call a tool may answer once more instead.
+  assert.deepEqual(await demanded([], { isWeak: false }), ["any", "call"]);
   // "It is done." is no answer to a question.
   assert.deepEqual(await demanded(["read_file"], { intent: "repo" }), ["any", "any", "call"]);
 });
