@@ -20,7 +20,7 @@ import {
   recordOn,
   writeProbe,
 } from "../models/model-probe.ts";
-import { kindOf, type ModelKind } from "../models/model-kinds.ts";
+import { FEW_BILLIONS, kindOf, type ModelKind, sizeInName } from "../models/model-kinds.ts";
 import { dayOf, type RequestLimits, priceOf, WireFailure } from "../models/model-api.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
 import { OllamaWire } from "../models/providers/ollama-api.ts";
@@ -310,7 +310,24 @@ export async function probeModel(
     const why = `${places.state}: the result of the probe could not be saved`;
     throw new HarnessError(EXIT.failed, why, `ls -ld ${places.state}`, thrown);
   });
+  if (calls !== "native") await noteUnknownSize(client, model, note, signal);
   return { ...record, usable };
+}
+
+/** A model that calls tools badly is often small, and a small model gets more help. */
+async function noteUnknownSize(
+  client: ModelClient,
+  model: string,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (sizeInName(model) !== undefined) return;
+  const { parameters } = await client.capabilities(model, signal);
+  if (parameters !== undefined) return;
+  const row = JSON.stringify([{ prefix: model, parameters: 1_500_000_000 }]);
+  note(
+    `neither the name nor the server says how large ${model} is, so it counts as large. If it has at most ${FEW_BILLIONS} billion parameters, set how many, for more help: "capabilities": ${row}`,
+  );
 }
 
 /** Whether everything sent to the model stays on this machine. Models that a local server forwards to are not local. */

@@ -31,10 +31,10 @@ export const billions = (count: number | null | undefined): number | null =>
   typeof count === "number" && count >= MIN_PARAMETERS ? Math.max(0.1, Math.round(count / 1e8) / 10) : null;
 
 /** The statements of a model of at most this size count for less. */
-const FEW_BILLIONS = 4;
+export const FEW_BILLIONS = 4;
 
 /** In billions: `qwen2.5-coder:1.5b`, `smollm2:135m`; undefined if the name gives no size. */
-function sizeInName(model: string): number | undefined {
+export function sizeInName(model: string): number | undefined {
   const sizes = Array.from(
     model.matchAll(/(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])/gi),
     (size) => Number(size[1]) / (size[2]?.toLowerCase() === "m" ? 1000 : 1),

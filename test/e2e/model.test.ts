@@ -125,8 +125,14 @@ native calls work and are used
       return chatLine({ content: JSON.stringify(call) });
     });
     const env = { XDG_STATE_HOME: place.at("held"), OLLAMA_HOST: fake.url };
-    const { code, stdout } = await run(["probe", "gemma3:4b"], env);
+    const { code, stdout, stderr } = await run(["probe", "gemma3:4b"], env);
     assert.equal(code, 0);
+    assert.doesNotMatch(stderr, /counts as large/);
+    const unsized = await run(["probe", "mine"], env);
+    assert.match(
+      unsized.stderr,
+      /^note: neither the name nor the server says how large mine is, so it counts as large.*"capabilities": \[\{"prefix":"mine","parameters":\d+\}\]$/m,
+    );
     assert.match(
       stdout,
       /\nok {4}a call held to a schema\ncalls that got through: native 0 of 4, text 0 of 4, held 4 of 4\ncalls work best if replies are held/,
