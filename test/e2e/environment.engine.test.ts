@@ -240,7 +240,7 @@ test(
       assert.equal(full.code, 1);
       assert.match(
         full.stderr,
-        /No space left on device\n {2}next: free some space .* continues where it stopped/,
+        /No space left on device\n {2}next: free some space .* which continues there/,
       );
       assert.ok(mounted("-o remount,size=64m", state));
       const mended = await build(place);

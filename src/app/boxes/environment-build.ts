@@ -24,7 +24,7 @@ import {
 } from "../../docker/environments/recipe.ts";
 import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
 import { buildInPlace, byProductsLast } from "../../docker/environments/python-project.ts";
-import { Silence, SILENT_MS, stepFailed } from "../../docker/environments/system-layer.ts";
+import { type FailedStep, Silence, SILENT_MS, stepFailed } from "../../docker/environments/system-layer.ts";
 import { VERSIONS_SCRIPT, versionsGot } from "../../docker/environments/system-steps.ts";
 import { CACHE, toolVariables } from "../../docker/environments/tool-variables.ts";
 import {
@@ -66,6 +66,8 @@ export interface BuiltEnvironment {
   readonly lost: readonly string[];
   /** The command that makes those of them again that a build of the project writes. */
   readonly again?: string | undefined;
+  /** Some projects of the workspace could not be set up: the environment has what the others need. */
+  readonly partly?: HarnessError | undefined;
 }
 
 interface Build extends EnvironmentBuildRequest {
@@ -97,7 +99,12 @@ export async function buildEnvironment(
   });
   const there = await readRecord(files);
   const kept =
-    !rebuild && there?.key === key && (await lackOf(engine, there)) === undefined ? there : undefined;
+    !rebuild &&
+    there?.key === key &&
+    there.failed === undefined &&
+    (await lackOf(engine, there)) === undefined
+      ? there
+      : undefined;
   const { registry } = settings.kubernetes;
   if (kept !== undefined && registry === null)
     return { record: kept, how: "kept", chosen, pushed: null, lost: [] };
@@ -157,13 +164,13 @@ function locked(files: EnvironmentFiles, name: string | null): Disposable {
 async function build(
   making: Build,
   before: EnvironmentRecord | undefined,
-): Promise<Pick<BuiltEnvironment, "record" | "lost" | "again">> {
+): Promise<Pick<BuiltEnvironment, "record" | "lost" | "again" | "partly">> {
   const { engine, chosen, files, key, workspace, settings } = making;
   const began = Date.now();
   warnOfAgeless(chosen.recipe, making);
   const image = await buildSystemLayer(making);
   const building = await volumesFor(making, image);
-  const { versions, lost, installed } = await runSetup(making, building);
+  const { versions, lost, installed, failed } = await runSetup(making, building);
   const record: EnvironmentRecord = {
     form: 1,
     id: files.id,
@@ -175,6 +182,7 @@ async function build(
     recipe: chosen.recipe,
     file: chosen.file,
     versions: [...versions],
+    ...(failed.length === 0 ? {} : { failed: failed.map(({ title }) => title) }),
     installed: installed === undefined ? null : sinceRecord(before, installed),
     made: new Date().toISOString(),
     seconds: Math.round((Date.now() - began) / 1000),
@@ -187,7 +195,8 @@ async function build(
       await removeVolume(engine, volume).catch(() =>
         making.warn(`${volume} is in use and was not removed: harness env rm`),
       );
-  return { record, lost, again: buildInPlace(chosen.recipe, lost) };
+  const again = buildInPlace(chosen.recipe, lost);
+  return { record, lost, again, ...(failed.length === 0 ? {} : { partly: setupFailed(failed, true) }) };
 }
 
 /** All packages are kept, so that the next build can tell which are new: those that the previous build did not have. */
@@ -275,31 +284,28 @@ async function runSetup(
   readonly versions: readonly string[];
   readonly lost: readonly string[];
   readonly installed?: ListedPackages | undefined;
+  readonly failed: readonly FailedStep[];
 }> {
   const { chosen, signal } = making;
   const { recipe } = chosen;
   const needsBox = recipe.setup.length > 0 || Object.keys(recipe.toolchains).length > 0;
   // The versions in a system layer are read even if there is nothing to set up.
-  if (!needsBox && building.image === null) return { versions: [], lost: [] };
+  if (!needsBox && building.image === null) return { versions: [], lost: [], failed: [] };
   const box = await setupBox(making, building);
   try {
-    for (const [index, step] of recipe.setup.entries()) {
-      if (index < building.steps) continue;
-      reportStep(making, {
-        at: making.layerSteps + index + 1,
-        of: making.layerSteps + recipe.setup.length,
-        title: titleOf(step),
-      });
-      await runStep(box, step, making);
-      await noteBuilding(making.files, { ...building, steps: index + 1 });
-    }
+    const failed = await runSteps(box, making, building);
     const versions = versionsGot(recipe, await outputOf(box, VERSIONS_SCRIPT, signal));
     const { all } = await box.changes();
     const lost = [...all]
       .map(({ path }) => path)
       .filter((path) => !recipe.folders.some((folder) => `${path}/`.startsWith(`${folder}/`)));
     const folders = recipe.folders.map((folder) => `${making.workspace}/${folder}`);
-    return { versions, lost: byProductsLast(lost), installed: await listPackages(box, folders, signal) };
+    return {
+      versions,
+      lost: byProductsLast(lost),
+      installed: await listPackages(box, folders, signal),
+      failed,
+    };
   } finally {
     await box[Symbol.asyncDispose]();
     // Only if no other box can have something mounted on the mount points.
@@ -307,6 +313,43 @@ async function runSetup(
     if (boxes?.every(({ workspace }) => workspace !== making.workspace) === true)
       await forgetMountPoints(making.files.points, making.workspace);
   }
+}
+
+/** A failure ends only the steps of its own project, as long as another one is set up. */
+async function runSteps(
+  box: OwnedBox,
+  making: Build,
+  building: BuildingRecord,
+): Promise<readonly FailedStep[]> {
+  const { recipe, projects } = making.chosen;
+  const failed = new Map<string, FailedStep>();
+  for (const [index, step] of recipe.setup.entries()) {
+    const project = projects?.[index] ?? "";
+    if (index < building.steps || failed.has(project)) continue;
+    reportStep(making, {
+      at: making.layerSteps + index + 1,
+      of: making.layerSteps + recipe.setup.length,
+      title: titleOf(step),
+    });
+    const fault = await runStep(box, step, making);
+    if (fault !== undefined && step.optional === true)
+      making.warn(`${stepFailed(fault).message}\nthe environment is kept without this step`);
+    else if (fault !== undefined) failed.set(project, fault);
+    // The next build continues at the first step that failed.
+    if (failed.size === 0) await noteBuilding(making.files, { ...building, steps: index + 1 });
+  }
+  const all = [...failed.values()];
+  if (all.length > 0 && all.length === new Set(projects ?? [""]).size) throw setupFailed(all, false);
+  return all;
+}
+
+/** `partly`: a record of the environment was made all the same, so the next build begins anew. */
+function setupFailed(all: readonly FailedStep[], partly: boolean): HarnessError {
+  const errors = all.map((fault) => stepFailed({ ...fault, continues: !partly }));
+  const [first] = errors;
+  const rest = partly ? ["the environment has what the other projects need"] : [];
+  const message = [...errors.map(({ message: text }) => text), ...rest].join("\n");
+  return new HarnessError(EXIT.failed, message, first?.remedy);
 }
 
 const titleOf = ({ run, folder }: Recipe["setup"][number]): string =>
@@ -349,7 +392,12 @@ async function setupBox(making: Build, { image, volumes }: BuildingRecord): Prom
 const KEEP = { head: 0, tail: 64 * 1024 };
 const STEP_MS = 3_600_000;
 
-async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Build): Promise<void> {
+/** Undefined if it succeeded. */
+async function runStep(
+  box: OwnedBox,
+  step: Recipe["setup"][number],
+  making: Build,
+): Promise<FailedStep | undefined> {
   const last: Buffer[] = [];
   using silence = new Silence(making.silentMs ?? SILENT_MS);
   const onOutput = (_: string, bytes: Uint8Array): void => {
@@ -371,12 +419,14 @@ async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Bui
   );
   making.signal.throwIfAborted();
   const refused = blocked_connections.map(({ host, reason: why }) => `refused: ${host}: ${why}\n`).join("");
-  if (exit_code !== 0)
-    throw stepFailed(titleOf(step), {
-      output: Buffer.concat(last).toString("utf8"),
-      reason: silence.why ?? reason,
-      refused,
-    });
+  return exit_code === 0
+    ? undefined
+    : {
+        title: titleOf(step),
+        output: Buffer.concat(last).toString("utf8"),
+        reason: silence.why ?? reason,
+        refused,
+      };
 }
 
 async function outputOf(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {

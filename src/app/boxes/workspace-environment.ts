@@ -125,9 +125,15 @@ export async function noteOn(
       usable: true,
       text: `${gone}, so the environment stays as it was built. To rebuild it: ${next}`,
     };
-  if (typeof now !== "string") return undefined;
+  if (typeof now !== "string")
+    return record.failed === undefined ? undefined : partialNote(record.failed, build);
   return { usable: true, text: `${now}, so the environment is out of date. Rebuild it: ${next}` };
 }
+
+const partialNote = (failed: readonly string[], build: string): EnvironmentNote => ({
+  usable: true,
+  text: `the environment lacks what failed to install (${firstOf(failed, 3, (step) => step)}). Build it again: ${build}`,
+});
 
 /**
  * What the environment lacks. Checked before use, because an engine would create an empty volume for an unknown name.

@@ -23,6 +23,7 @@ import {
   type FoundRecipe,
   PIP_MANAGERS,
   type Recipe,
+  type SetupStep,
   type TakenItem,
   type Toolchain,
 } from "./recipe.ts";
@@ -271,6 +272,8 @@ class RecipeFinder {
   readonly #versions = new Map<Toolchain, { readonly version: string; readonly from: string }>();
   readonly #toolchains: Partial<Record<Toolchain, string | null>> = {};
   #recipe: Recipe = EMPTY_RECIPE;
+  /** The project of each step. */
+  readonly #owners: string[] = [];
   /** Folders beyond the limit. */
   readonly #unkept: TakenItem[] = [];
   #projects = 0;
@@ -282,6 +285,7 @@ class RecipeFinder {
   get result(): FoundRecipe {
     return {
       recipe: { ...this.#recipe, toolchains: this.#toolchains },
+      projects: this.#owners,
       taken: this.#taken,
       notTaken: [...this.#notTaken, ...this.#unkeptFolders()],
     };
@@ -326,6 +330,7 @@ class RecipeFinder {
       return this.#refuse(`${folder}: an environment has at most ${MAX_PROJECTS} projects`, from);
     this.#projects += 1;
     this.#needs(folder, from, needs);
+    this.#setup(`${ecosystem} in ${folder}`, folder, { needs, from });
   }
 
   #needs(folder: string, from: string, needs: Needs): void {
@@ -339,9 +344,22 @@ class RecipeFinder {
       this.#recipe = { ...this.#recipe, env: { ...this.#recipe.env, [name]: value } };
       this.#take(`variable: ${name}=${value}`, from);
     }
-    for (const run of needs.steps ?? []) {
-      this.#recipe = { ...this.#recipe, setup: [...this.#recipe.setup, { run, folder }] };
-      this.#take(`set-up: ${run}${folder === "." ? "" : ` (in ${folder})`}`, from);
+  }
+
+  #setup(
+    project: string,
+    folder: string,
+    { needs: { steps = [], compile }, from }: { readonly needs: Needs; readonly from: string },
+  ): void {
+    const all: readonly SetupStep[] = [
+      ...steps.map((run) => ({ run, folder })),
+      ...(compile === undefined ? [] : [{ run: compile, folder, optional: true as const }]),
+    ];
+    for (const step of all) {
+      this.#recipe = { ...this.#recipe, setup: [...this.#recipe.setup, step] };
+      this.#owners.push(project);
+      const may = step.optional === true ? ", which may fail" : "";
+      this.#take(`set-up: ${step.run}${folder === "." ? "" : ` (in ${folder})`}${may}`, from);
     }
   }
 

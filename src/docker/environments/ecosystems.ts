@@ -12,11 +12,11 @@ const go: Reader = (folder) => {
   const from = isWorkspace ? "go.work" : "go.mod";
   const base = { from, toolchain: "go" } as const;
   // Compiles, vets and links like the tests do, so that their first run in a box finds all of that done.
-  const compiled = isWorkspace
-    ? "go list -f '{{.Dir}}/...' -m | xargs go test -run '^$' > /dev/null 2>&1 || true"
-    : "go test -run '^$' ./... > /dev/null 2>&1 || true";
-  if (folder.has("vendor/modules.txt")) return { ...base, from: "vendor/modules.txt", steps: [compiled] };
-  const fetched = { ...base, registries: ["go"], steps: ["go mod download", compiled] };
+  const compile = isWorkspace
+    ? "go list -f '{{.Dir}}/...' -m | xargs go test -run '^$'"
+    : "go test -run '^$' ./...";
+  if (folder.has("vendor/modules.txt")) return { ...base, from: "vendor/modules.txt", compile };
+  const fetched = { ...base, registries: ["go"], steps: ["go mod download"], compile };
   // Without go.sum nothing is checked anyway, and what set-up would write into it is not kept.
   const isUnchecked = !isWorkspace && !folder.has("go.sum") && folder.has(TOP);
   return isUnchecked ? { ...fetched, env: { GOFLAGS: "-mod=mod" } } : fetched;
@@ -29,7 +29,8 @@ const rust: Reader = (folder) => {
     from: locked === "" ? "Cargo.toml" : "Cargo.lock",
     toolchain: "rust",
     registries: ["cargo"],
-    steps: [`cargo fetch${locked}`, `cargo test --no-run --workspace${locked}`],
+    steps: [`cargo fetch${locked}`],
+    compile: `cargo test --no-run --workspace${locked}`,
     folders: ["target"],
   };
 };

@@ -11,6 +11,8 @@ export interface Needs {
   readonly packages?: readonly string[];
   readonly registries?: readonly string[];
   readonly steps?: readonly string[];
+  /** Compiles ahead of the tests; a project that does not compile yet needs its environment all the same. */
+  readonly compile?: string;
   readonly folders?: readonly string[];
   readonly env?: Recipe["env"];
   readonly notTaken?: readonly string[];

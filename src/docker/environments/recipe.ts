@@ -56,7 +56,12 @@ const host = z
     `expected ${PRESETS.join(", ")} or a host's name`,
   );
 
-const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
+const step = z.strictObject({
+  run: text(10_000),
+  folder: folder.default("."),
+  /** If it fails, that is reported, and the environment is kept without it. */
+  optional: z.literal(true).exactOptional(),
+});
 
 export const USER_FORM = /^[A-Za-z0-9_][\w.-]{0,63}(?::[A-Za-z0-9_][\w.-]{0,63})?$/;
 
@@ -187,6 +192,11 @@ export interface FoundRecipe {
   readonly taken: readonly TakenItem[];
   /** Wishes in the files that this environment does not fulfil, each with the reason. */
   readonly notTaken: readonly TakenItem[];
+  /**
+   * The project that each step of `setup` belongs to: a failure ends only the steps of its own project. Left out: the
+   * steps build on each other.
+   */
+  readonly projects?: readonly string[];
 }
 
 function isInside(path: string): boolean {
@@ -319,6 +329,8 @@ const recordForm = z.strictObject({
   /** The file of the recipe, by its name at that time; empty if the recipe was detected. */
   file: z.string(),
   versions: z.array(z.string()),
+  /** Set-up commands that failed while other projects of the workspace were set up. */
+  failed: z.array(z.string()).min(1).exactOptional(),
   /** The installed packages; of very many only the first ones, with their total. Null if unknown. */
   installed: z
     .strictObject({

@@ -239,7 +239,8 @@ async function runStep(
   silence.signal.addEventListener("abort", () => end("cancelled"));
   const { exit_code, reason } = await ended;
   if (exit_code === 0) return;
-  throw stepFailed(title, {
+  throw stepFailed({
+    title,
     output: Buffer.concat(last).toString("utf8"),
     reason: silence.why ?? reason,
     refused: refusedLines(network, before),
@@ -296,16 +297,25 @@ export const SILENT_MS = 15 * 60_000;
 const LAST_LINES = 10;
 const MAX_GRANTS = 5;
 
-interface FailedStep {
+export interface FailedStep {
+  readonly title: string;
   /** What the step printed. */
   readonly output: string;
   readonly reason: string;
   /** What the proxy refused meanwhile, one line each. */
   readonly refused?: string;
+  /** The next build continues at this step. */
+  readonly continues?: boolean;
 }
 
 /** An error with the lines that say what went wrong: the first of them, and the last ones printed. */
-export function stepFailed(title: string, { output, reason, refused = "" }: FailedStep): HarnessError {
+export function stepFailed({
+  title,
+  output,
+  reason,
+  refused = "",
+  continues = true,
+}: FailedStep): HarnessError {
   const all = `${output}\n${refused}`.split("\n").filter((line) => line.trim() !== "");
   const [telling, last] = [
     all
@@ -316,11 +326,12 @@ export function stepFailed(title: string, { output, reason, refused = "" }: Fail
   ];
   const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
   const grants = [...refused.matchAll(/(?<=--allow-domain )\S+(?= would grant it)/g)].map(([host]) => host);
+  const there = continues ? ", which continues there" : "";
   const next = /no space left|ENOSPC/i.test(output)
-    ? "free some space (harness env rm; docker system df), then: harness env build, which continues where it stopped"
+    ? `free some space (harness env rm; docker system df), then: harness env build${there}`
     : grants.length > 0
-      ? `if it may reach what was refused: harness env build --allow-domain ${[...new Set(grants)].slice(0, MAX_GRANTS).join(",")}, which continues there; harness env show --log shows all of it`
-      : "harness env show --log shows all of it; fix the recipe or the project, then: harness env build, which continues there";
+      ? `if it may reach what was refused: harness env build --allow-domain ${[...new Set(grants)].slice(0, MAX_GRANTS).join(",")}${there}; harness env show --log shows all of it`
+      : `harness env show --log shows all of it; fix the recipe or the project, then: harness env build${there}`;
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }
 
@@ -354,7 +365,11 @@ async function commit({ engine, tag: name, key, stateDir }: LayerRequest, id: st
     });
   } catch (thrown) {
     if (/no space left/i.test(reasonOf(thrown)))
-      throw stepFailed("keeping the system layer", { output: reasonOf(thrown), reason: "the disk is full" });
+      throw stepFailed({
+        title: "keeping the system layer",
+        output: reasonOf(thrown),
+        reason: "the disk is full",
+      });
     throw engineFailure("keeping the system layer", thrown);
   }
 }

@@ -20,7 +20,12 @@ const built = (last: string, by = "setuptools wheel"): Recipe["setup"] => {
   const steps = venv(last);
   return [...steps.slice(0, 2), step(`.venv/bin/python -m pip install --quiet ${by}`), ...steps.slice(2)];
 };
-const GO = ["go mod download", "go test -run '^$' ./... > /dev/null 2>&1 || true"];
+/** Compiles ahead of the tests. */
+const compile = (run: string, folder = "."): Recipe["setup"][number] => ({ run, folder, optional: true });
+const go = (folder = "."): Recipe["setup"] => [
+  step("go mod download", folder),
+  compile("go test -run '^$' ./...", folder),
+];
 const DEPS = JSON.stringify({ dependencies: { a: "1.0.0" } });
 
 export const SHAPES: readonly Shape[] = [
@@ -236,7 +241,7 @@ export const SHAPES: readonly Shape[] = [
     files: { "web/package.json": DEPS, "web/package-lock.json": "{}", "api/go.mod": "module a\ngo 1.22" },
     recipe: {
       toolchains: { node: null, go: null },
-      setup: [...GO.map((run) => step(run, "api")), step(CI, "web")],
+      setup: [...go("api"), step(CI, "web")],
       folders: ["web/node_modules"],
     },
   },
@@ -460,7 +465,7 @@ deps = sphinx
     recipe: {
       toolchains: { go: "1.22.3" },
       registries: ["go"],
-      setup: GO.map((run) => step(run)),
+      setup: go(),
       folders: [],
       env: {},
     },
@@ -471,7 +476,7 @@ deps = sphinx
     recipe: {
       toolchains: { go: null },
       registries: ["go"],
-      setup: GO.map((run) => step(run)),
+      setup: go(),
       env: { GOFLAGS: "-mod=mod" },
     },
   },
@@ -487,17 +492,14 @@ deps = sphinx
     recipe: {
       toolchains: { go: null },
       registries: ["go"],
-      setup: [
-        step("go mod download"),
-        step("go list -f '{{.Dir}}/...' -m | xargs go test -run '^$' > /dev/null 2>&1 || true"),
-      ],
+      setup: [step("go mod download"), compile("go list -f '{{.Dir}}/...' -m | xargs go test -run '^$'")],
       env: {},
     },
   },
   {
     name: "go with its modules in the repository",
     files: { "go.mod": "module a\ngo 1.22", "vendor/modules.txt": "# b" },
-    recipe: { registries: [], setup: [step(GO[1] ?? "")], env: {} },
+    recipe: { registries: [], setup: go().slice(1), env: {} },
   },
   {
     name: "cargo with a lock file and a channel",
@@ -509,7 +511,7 @@ deps = sphinx
     recipe: {
       toolchains: { rust: "1.75" },
       registries: ["cargo"],
-      setup: [step("cargo fetch --locked"), step("cargo test --no-run --workspace --locked")],
+      setup: [step("cargo fetch --locked"), compile("cargo test --no-run --workspace --locked")],
       folders: ["target"],
     },
   },
@@ -522,7 +524,7 @@ deps = sphinx
     },
     recipe: {
       toolchains: { rust: null },
-      setup: [step("cargo fetch"), step("cargo test --no-run --workspace")],
+      setup: [step("cargo fetch"), compile("cargo test --no-run --workspace")],
       folders: ["target"],
     },
   },

@@ -143,7 +143,7 @@ test("java's remark about its environment is not taken for its version", async (
 });
 
 const remedyOf = (output: string, refused = ""): string =>
-  stepFailed("npm ci", { output, reason: "exit code 1", refused }).remedy;
+  stepFailed({ title: "npm ci", output, reason: "exit code 1", refused }).remedy;
 
 test("a step that fails because of a refused host names the flag that grants it, but only if the proxy said so", () => {
   const refused =

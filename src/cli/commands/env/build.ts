@@ -62,7 +62,7 @@ export class EnvBuild extends HarnessCommand {
       "harness env build   (continues)",
     );
     progress.complete();
-    const { record, how, chosen, lost, again, pushed } = built;
+    const { record, how, chosen, lost, again, pushed, partly } = built;
     if (flags.json) {
       const { id, key, versions, installed, seconds, volumes } = record;
       answerJson({
@@ -76,10 +76,12 @@ export class EnvBuild extends HarnessCommand {
         folders: volumes.map(({ target }) => target),
         pushed: pushed === null ? null : { image: pushed.image, how: pushed.how, layers: pushed.moved },
         lost: lost.length,
+        failed: record.failed ?? [],
       });
-      return;
+    } else {
+      if (tells && how === "built") stderr.write(recipeLines(chosen, stderr));
+      answer(builtLines(record, how, { lost, again, pushed }));
     }
-    if (tells && how === "built") stderr.write(recipeLines(chosen, stderr));
-    answer(builtLines(record, how, { lost, again, pushed }));
+    if (partly !== undefined) throw partly;
   }
 }
