@@ -54,6 +54,12 @@ function kindRuling(effect: Effect, places: PolicyPlaces): Rule {
     case "network":
       return networkRule(effect, places);
     case "install":
+      if (effect.again === true)
+        return rule(
+          "install",
+          `${effect.what} may install what the project has named since its installation, from granted hosts`,
+          places.granted.length + places.presets.size === 0 ? HARMLESS : CONTAINED,
+        );
       return rule(
         "install",
         `${effect.what} installs packages: it downloads them and may run their scripts`,

@@ -252,7 +252,8 @@ class ProposalMaker {
     for (const effect of effects) {
       const path = pathOf(effect);
       if (path !== null && CHANGES.has(effect.kind)) count(this.#writes, this.#shown(path));
-      if (effect.kind === "install" && effect.from !== undefined) this.reached.presets.add(effect.from);
+      if (effect.kind === "install" && effect.again !== true && effect.from !== undefined)
+        this.reached.presets.add(effect.from);
       if (effect.kind === "network" && effect.inside !== true) {
         const grants = grantsNaming(effect, command.text);
         if (typeof grants !== "string") for (const each of grants) this.reached.hosts.add(each);

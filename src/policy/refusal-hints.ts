@@ -95,7 +95,8 @@ export function wantedGrants(
   if (decision.decision !== "ask" || decision.contained) return [];
   const grants = new Set<string>();
   for (const effect of decision.effects) {
-    if (effect.kind === "install" && effect.from !== undefined) grants.add(effect.from);
+    if (effect.kind === "install" && effect.again !== true && effect.from !== undefined)
+      grants.add(effect.from);
     if (effect.kind !== "network" || effect.inside === true) continue;
     if (whyUncarried(effect, text) !== undefined) return [];
     const named = grantsFor(effect, text);

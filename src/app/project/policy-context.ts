@@ -58,7 +58,7 @@ export async function workspacePolicy(
   return { ...policy, installed, ...(ignore === undefined ? {} : { ignore }) };
 }
 
-/** The programs of packages that the environment has: its volumes hide the workspace's own folders. */
+/** The programs of packages, and the folders, that the environment has: its volumes hide the workspace's own folders. */
 async function environmentPrograms(
   { places }: Host,
   workspace: string,
@@ -66,7 +66,8 @@ async function environmentPrograms(
 ): Promise<ReadonlySet<string>> {
   const { filesOf, readRecord } = await import("../../docker/environments/recipe.ts");
   const record = await readRecord(filesOf(places.state, workspace, env ?? ""));
-  return new Set(record?.installed?.programs);
+  const folders = record?.recipe.folders.map((folder) => path.join(workspace, folder));
+  return new Set([...(record?.installed?.programs ?? []), ...(folders ?? [])]);
 }
 
 /** The settings that commands are judged by. */
@@ -157,9 +158,10 @@ function installedBelow(
 ): NonNullable<CommandContext["installed"]> {
   return (name, folder) => {
     const [, venv, plain] = /^(\.venv\/bin\/)?([\w@][\w.-]*)$/.exec(name) ?? [];
-    if (plain === undefined) return false;
+    const isEnvs = name === ".tox" || name === ".nox";
+    if (plain === undefined && !isEnvs) return false;
     for (let at = path.resolve(folder); isInside(workspace, at); at = path.dirname(at)) {
-      const program = path.join(at, venv ?? "node_modules/.bin", plain);
+      const program = isEnvs ? path.join(at, name) : path.join(at, venv ?? "node_modules/.bin", plain ?? "");
       if (programs.has(program) || lstatSync(program, { throwIfNoEntry: false }) !== undefined) return true;
       if (at === path.dirname(at)) return false;
     }

@@ -22,7 +22,7 @@ interface CheckOptions {
   readonly scripts?: boolean;
 }
 
-const TEST_FOLDERS = ["test", "tests", "t"];
+const TEST_FOLDERS = ["test", "tests", "t", "spec"];
 
 async function namesIn(workspace: string, folder: string): Promise<readonly string[]> {
   const at = path.join(workspace, folder);
@@ -78,6 +78,7 @@ const KNOWN_BUILDS: readonly KnownBuild[] = [
     file,
     command: () => "vendor/bin/phpunit",
   })),
+  { file: "composer.json", command: phpunitTests },
   ...["pytest.ini", "conftest.py"].map((file): KnownBuild => ({ file, command: () => PYTEST })),
   { file: "pyproject.toml", command: (text) => (/^\[tool\.pytest\b/m.test(text) ? PYTEST : undefined) },
   { file: "setup.cfg", command: (text) => (/^\[tool:pytest\]/m.test(text) ? PYTEST : undefined) },
@@ -87,6 +88,8 @@ const KNOWN_BUILDS: readonly KnownBuild[] = [
     file: "meson.build",
     command: (text) => (/^[ \t]*(?:test|subdir)[ \t]*\(/m.test(text) ? MESON : undefined),
   },
+  ...["Rakefile", "rakefile", "Rakefile.rb"].map((file): KnownBuild => ({ file, command: rakeTest })),
+  { file: "Gemfile", command: (_text, names) => (hasSpecs(names) ? "bundle exec rspec" : undefined) },
   ...["justfile", "Justfile"].map((file): KnownBuild => ({ file, command: justTest })),
   {
     file: "CMakeLists.txt",
@@ -130,6 +133,42 @@ function scriptNamed(text: string, name: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Without settings of its own, phpunit needs the folder. */
+function phpunitTests(text: string, names: ReadonlySet<string>): string | undefined {
+  const folder = ["tests", "test"].find((name) => below(names, name, "Test.php"));
+  return folder === undefined || !/"phpunit\/phpunit"/.test(text)
+    ? undefined
+    : `vendor/bin/phpunit ${folder}`;
+}
+
+const below = (names: ReadonlySet<string>, folder: string, end: string): boolean =>
+  [...names].some((name) => name.startsWith(`${folder}/`) && name.endsWith(end));
+
+const hasSpecs = (names: ReadonlySet<string>): boolean => below(names, "spec", "_spec.rb");
+
+/** A task `test`, or `spec` of rspec's. */
+function rakeTest(text: string, names: ReadonlySet<string>): string | undefined {
+  const lines = text.split("\n").map((line) => line.trim());
+  const has = (...starts: readonly string[]): boolean =>
+    lines.some((line) => starts.some((start) => line.startsWith(start)));
+  const task = has("Rake::TestTask.new(:", "Minitest::TestTask.create(:")
+    ? /TestTask\.(?:new|create)\(:(\w{1,40})/.exec(text)?.[1]
+    : has(
+          "Rake::TestTask.new",
+          "Minitest::TestTask.create",
+          "task :test",
+          "task test",
+          'task "test"',
+          "task 'test'",
+        )
+      ? "test"
+      : has("RSpec::Core::RakeTask.new")
+        ? "spec"
+        : undefined;
+  if (task === undefined) return undefined;
+  return `${names.has("Gemfile") ? "bundle exec " : ""}rake ${task}`;
 }
 
 function justTest(text: string): string | undefined {
@@ -176,9 +215,7 @@ function perlTests(names: ReadonlySet<string>): string | undefined {
 }
 
 function batsTests(names: ReadonlySet<string>): string | undefined {
-  const isOf = (folder: string): boolean =>
-    [...names].some((name) => name.startsWith(`${folder}/`) && name.endsWith(".bats"));
-  const folder = TEST_FOLDERS.find(isOf);
+  const folder = TEST_FOLDERS.find((name) => below(names, name, ".bats"));
   return folder === undefined ? undefined : `bats ${folder}`;
 }
 

@@ -69,8 +69,11 @@ export type EffectKind =
     }
   /** `inside`: it listens in the box or reports about it, and contacts no host. */
   | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
-  /** `from`: only packages by name, from the registries of this preset. */
-  | { readonly kind: "install"; readonly what: string; readonly from?: Preset }
+  /**
+   * `from`: only packages by name, from the registries of this preset. `again`: what it needs was installed before, so
+   * it fetches at most what has changed since, and only from granted hosts.
+   */
+  | { readonly kind: "install"; readonly what: string; readonly from?: Preset; readonly again?: true }
   | {
       readonly kind: "repository";
       readonly change: Change;
@@ -106,7 +109,9 @@ const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
 
 /** Whether files, rights, the repository or installed packages differ afterwards. */
 export const changesSomething = (effect: Effect): boolean =>
-  CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");
+  CHANGING.has(effect.kind) &&
+  !("path" in effect && effect.path === "/dev/null") &&
+  !("again" in effect && effect.again);
 
 /** An effect in words, for display. */
 export function effectText(effect: Effect): string {
@@ -131,7 +136,7 @@ function deed(effect: Effect): string {
     case "network":
       return effect.hosts.length === 0 ? "reaches the network" : `reaches ${effect.hosts.join(", ")}`;
     case "install":
-      return `installs packages (${effect.what})`;
+      return `${effect.again === true ? "may install what changed since its installation" : "installs packages"} (${effect.what})`;
     case "repository":
       return `changes the repository: ${effect.change} (${effect.what})`;
     case "process":

@@ -250,9 +250,13 @@ const PYTHON_PROGRAMS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.python
 /** Options in front of the command that choose among what is installed, or forbid an installation. */
 const UV_PLAIN =
   /^(?:--(?:no-sync|frozen|locked|offline|quiet|verbose|all-extras|all-groups|all-packages|dev|no-dev|no-progress|active|exact|inexact)|-[qv]+)$/;
+/** With these, what is installed stays as it is. */
+const UV_NO_UPDATE = /^--(?:no-sync|offline)$/;
 const UV_VALUE = /^--(?:extra|no-extra|group|no-group|only-group|package)$/;
 
-/** `uv run` brings the environment up to date first; a program that is already there needs nothing for that. */
+const again = (use: Use): FoundEffect => ({ kind: "install", what: use.program, from: "pip", again: true });
+
+/** `uv run` brings the environment up to date first; a program that is already there needs nothing new for that. */
 function runsWithUv(use: Use): readonly FoundEffect[] {
   let at = 0;
   for (; at < use.args.length; at += 1) {
@@ -271,15 +275,40 @@ function runsWithUv(use: Use): readonly FoundEffect[] {
       ...codeElsewhere(use),
       ...writesTo(use),
     ];
+  const updates = use.args.slice(0, at).some(({ value }) => UV_NO_UPDATE.test(value)) ? [] : [again(use)];
   return PYTHON_PROGRAMS.has(name.value)
-    ? use.command(words)
-    : [project, ...codeElsewhere(use), ...writesTo(use)];
+    ? [...updates, ...use.command(words)]
+    : [...updates, project, ...codeElsewhere(use), ...writesTo(use)];
+}
+
+/** Words with which nothing is installed. */
+const ENVS_KEPT: Readonly<Record<string, RegExp>> = {
+  tox: /^(?:l|list|-l|--listenvs|-a|--listenvs-all|c|config|--showconfig|--current-env)$/,
+  nox: /^(?:-l|--list|--list-sessions|--no-venv|--no-install|-R)$/,
+};
+
+/** tox and nox make environments of their own in a folder of the project, and find there what they installed before. */
+function runsInEnvs(use: Use): readonly FoundEffect[] {
+  const rest = [
+    fixedEffect("project", use.folder, use.program),
+    ...codeElsewhere(use),
+    ...writesTo(use, /^--(?:work-?dir|temp-dir|envdir)$/),
+  ];
+  const kept = ENVS_KEPT[use.program];
+  const end = use.args.findIndex(({ value }) => value === "--");
+  const own = end === -1 ? use.args : use.args.slice(0, end);
+  if (own.some(({ kind, value }) => kind === "literal" && kept?.test(value) === true)) return rest;
+  const install = use.installed(`.${use.program}`)
+    ? again(use)
+    : fixedEffect("install", use.folder, use.program);
+  return [install, ...rest];
 }
 
 /** The readers of this file, by the names that rows use. */
 export const BUILD_READERS: Readonly<Record<string, UseReader>> = {
   gcc: compilerEffects,
   "uv run": runsWithUv,
+  "tox and nox": runsInEnvs,
   "make targets": makeTargets,
   cmake: (use) => {
     const [first] = use.args;

@@ -173,7 +173,7 @@ export interface Use {
   ): readonly FoundEffect[];
   /**
    * Whether this program lies in `node_modules` of the command's folder or of one above it, or in their `.venv` if it is
-   * named as `.venv/bin/NAME`; false where nobody has looked.
+   * named as `.venv/bin/NAME`, or whether they have the folder `.tox` or `.nox`; false where nobody has looked.
    */
   installed(name: string): boolean;
   /** With this value the variable only lets code run that lies in the workspace, the box or its system. */

@@ -86,3 +86,63 @@ test("uv run of a program in the virtual environment of the workspace or the env
     assert.deepEqual([judged.decision, judged.contained], [decision, contained], command);
   }
 });
+
+interface Verdicts {
+  readonly judged: (command: string, granted?: readonly string[]) => Promise<string>;
+}
+
+/** Verdicts in a workspace whose environment has these programs and folders. */
+async function inEnvironment(
+  {
+    programs = [],
+    folders = [],
+  }: { readonly programs?: readonly string[]; readonly folders?: readonly string[] },
+  work: (verdicts: Verdicts) => Promise<void>,
+): Promise<void> {
+  await using place = await scratch();
+  const [host, workspace] = [hostFrom({ HOME: place.at("home") }), place.at("w")];
+  await place.write("w/pyproject.toml", "");
+  const record = await noteBuilt({ place, host, workspace }, "", null);
+  const paths = programs.map((name) => `${workspace}/${name}`);
+  await finishRecord(filesOf(host.places.state, workspace, ""), {
+    ...record,
+    recipe: { ...record.recipe, folders: [...folders] },
+    installed: { total: 0, new: 0, packages: [], programs: paths },
+  });
+  await work({
+    judged: async (command, granted = []) => {
+      const judge = await lazyJudge(
+        host,
+        { mode: "workspace-write", allow_domains: [...granted] },
+        workspace,
+      )();
+      const { decision, contained } = judge.judge({ commands: [command], reads: [], writes: [], hosts: [] });
+      return `${decision}${contained ? ", contained" : ""}`;
+    },
+  });
+}
+
+test("where a registry is granted, uv run may install what the project names by now, so it asks", () =>
+  inEnvironment({ programs: [".venv/bin/pytest"] }, async ({ judged }) => {
+    assert.equal(await judged("uv run pytest -q"), "allow, contained");
+    assert.equal(await judged("uv run pytest -q", ["pip"]), "ask, contained");
+    assert.equal(await judged("uv run pytest -q", ["mirror.example"]), "ask, contained");
+    assert.equal(await judged("uv run --no-sync pytest -q", ["pip"]), "allow, contained");
+    assert.equal(await judged("uv run pytest --junitxml=/etc/x"), "ask");
+  }));
+
+test("tox and nox install, except if the environment has their folder or their words say otherwise", async () => {
+  await inEnvironment({ programs: [".venv/bin/tox"] }, async ({ judged }) => {
+    for (const command of ["tox", "tox -e py", "nox -s tests", "tox -- -l", "tox -e $(list)"])
+      assert.equal(await judged(command), "ask", command);
+    for (const command of ["tox list", "tox -l", "nox -R", "nox --no-venv -s tests", "nox --list"])
+      assert.equal(await judged(command), "ask, contained", command);
+  });
+  await inEnvironment({ folders: [".tox", "tools/.nox"] }, async ({ judged }) => {
+    for (const command of ["tox", "tox -e py", "tox run -e lint -- -x", "cd src && tox", "cd tools && nox"])
+      assert.equal(await judged(command), "ask, contained", command);
+    assert.equal(await judged("tox", ["pip"]), "ask, contained");
+    assert.equal(await judged("nox"), "ask");
+    assert.equal(await judged("tox --workdir /etc/x"), "ask");
+  });
+});
