@@ -6,6 +6,7 @@ import { AbsentImage, boxImage } from "../../docker/box-image.ts";
 import type { Engine } from "../../docker/engine.ts";
 import type { BoxEnvironment } from "../../docker/environments/environment-mounts.ts";
 import {
+  addedTo,
   type Bases,
   environmentKey,
   type EnvironmentRecord,
@@ -213,17 +214,18 @@ export async function chooseRecipe(
       ? []
       : [`empty submodules of git: ${firstOf(empty, 5)}. To fill them: git submodule update --init`]),
   ];
-  if (name !== null) return { ...(await namedRecipe(host, name)), top: workspace, files, ignored };
+  const detected = (): FoundRecipe => detectRecipe(files);
+  if (name !== null) return { ...(await namedRecipe(host, name, detected)), top: workspace, files, ignored };
   for (const kind of ["environment", "devcontainer"] as const) {
     const found = await trustedFile(host, workspace, kind);
     if (found.state === "untrusted") ignored.push(`${found.file} is ignored: ${found.why}: harness trust`);
     if (found.state !== "trusted") continue;
     const read =
       kind === "environment"
-        ? written(found.file, found.text)
+        ? written(found.file, found.text, detected)
         : withDetected(
             devcontainer(await readContainer(found.top, found.files, path.basename(found.file))),
-            detectRecipe(files),
+            detected(),
           );
     const about = {
       kind: kind === "environment" ? "project" : kind,
@@ -232,12 +234,13 @@ export async function chooseRecipe(
     } as const;
     return { ...read, ...about, files, ignored };
   }
-  return { ...detectRecipe(files), kind: "detected", file: "", top: workspace, files, ignored };
+  return { ...detected(), kind: "detected", file: "", top: workspace, files, ignored };
 }
 
 async function namedRecipe(
   host: Host,
   name: string,
+  detected: () => FoundRecipe,
 ): Promise<FoundRecipe & Pick<ChosenRecipe, "kind" | "file">> {
   if (!/^[a-z0-9][\w.-]{0,63}$/i.test(name))
     throw new HarnessError(
@@ -255,7 +258,7 @@ async function namedRecipe(
       thrown,
     );
   });
-  return { ...written(file, text.toString("utf8")), kind: "named", file };
+  return { ...written(file, text.toString("utf8"), detected), kind: "named", file };
 }
 
 const MAX_BYTES = 2 ** 20;
@@ -287,19 +290,22 @@ function devcontainer(read: FoundRecipe | string): FoundRecipe {
   throw new HarnessError(EXIT.usage, read, "fix it there, then: harness trust");
 }
 
-function written(file: string, text: string): FoundRecipe {
-  const recipe = readRecipe(parsed(file, text));
-  if (Array.isArray(recipe))
-    throw new HarnessError(
-      EXIT.usage,
-      `${file}: ${recipe.join("; ")}`,
-      "docs/environments.md lists every key",
-    );
+function written(file: string, text: string, detected: () => FoundRecipe): FoundRecipe {
+  const recipe = checked(file, readRecipe(parsed(file, text)));
+  if (recipe.detected === true) {
+    const whole = addedTo(detected(), recipe, file);
+    return { ...whole, recipe: checked(file, readRecipe(whole.recipe)) };
+  }
   return {
-    recipe: recipe as FoundRecipe["recipe"],
+    recipe,
     taken: [{ what: "the whole recipe", from: file }],
     notTaken: [],
   };
+}
+
+function checked(file: string, read: ReturnType<typeof readRecipe>): FoundRecipe["recipe"] {
+  if (!Array.isArray(read)) return read as FoundRecipe["recipe"];
+  throw new HarnessError(EXIT.usage, `${file}: ${read.join("; ")}`, "docs/environments.md lists every key");
 }
 
 function parsed(file: string, text: string): unknown {

@@ -29,7 +29,8 @@ export const TOP = "/";
 export const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Where people learn how to write what is not detected. */
-export const OWN_RECIPE = "write a recipe, .harness/env.json (harness env show --json prints the one found)";
+export const OWN_RECIPE =
+  'write a recipe, .harness/env.json: {"detected": true, "setup": [{"run": "COMMAND"}]}';
 
 /** For a registry without a preset: the hosts that the project's own files name, for a person who may grant them. */
 export function unpreset(tool: string, texts: readonly (string | undefined)[], address: RegExp): string {

@@ -28,10 +28,10 @@ export function pythonNeeds(folder: Folder): PythonNeeds | undefined {
       managers: { uv: null },
       steps: ["uv sync --frozen --all-extras --all-groups"],
     };
-  if (folder.has("poetry.lock"))
+  if (folder.has("poetry.lock") || hasPoetryGroups(folder))
     return {
       ...base,
-      from: "poetry.lock",
+      from: folder.has("poetry.lock") ? "poetry.lock" : "pyproject.toml",
       managers: { poetry: null },
       steps: ["poetry install --no-interaction"],
     };
@@ -61,6 +61,13 @@ export function pythonNeeds(folder: Folder): PythonNeeds | undefined {
       ...(own === undefined ? [] : [`${PIP} ${own}`]),
     ],
   };
+}
+
+/** Groups that only poetry reads, such as what the tests need. */
+function hasPoetryGroups(folder: Folder): boolean {
+  const { poetry } = fieldsOf(tomlIn(folder.get("pyproject.toml") ?? "")["tool"]);
+  const { group, "dev-dependencies": dev } = fieldsOf(poetry);
+  return Object.keys({ ...fieldsOf(group), ...fieldsOf(dev) }).length > 0;
 }
 
 const pipenv = (command: string) => ({ managers: { pipenv: null }, steps: [VENV, `pipenv ${command}`] });

@@ -148,6 +148,8 @@ const service = z.strictObject({
 export const MAX_FOLDERS = 60;
 
 const recipeForm = z.strictObject({
+  /** The recipe adds to what the project's files say. */
+  detected: z.literal(true, "expected true, or nothing").exactOptional(),
   /** Null: the sandbox image. */
   image: text(500).nullable().default(null),
   packages: z.array(packageName).max(200).default([]),
@@ -217,6 +219,38 @@ export const faultsOf = ({ issues }: Pick<z.ZodError, "issues">): readonly strin
     const inner = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;
     return `${issue.path.length === 0 ? "the file" : issue.path.join(".")}: ${inner ?? issue.message}`;
   });
+
+const union = <T>(first: readonly T[], second: readonly T[]): T[] => [...new Set([...first, ...second])];
+
+/** What a project's files say, with a recipe that adds to it: where both name a version or a variable, the recipe's counts. */
+export function addedTo(found: FoundRecipe, own: Recipe, file: string): FoundRecipe {
+  const { recipe, projects = [], taken, notTaken } = found;
+  return {
+    recipe: {
+      image: own.image,
+      stages: own.stages,
+      system: own.system,
+      services: own.services,
+      packages: union(recipe.packages, own.packages),
+      toolchains: { ...recipe.toolchains, ...own.toolchains },
+      managers: { ...recipe.managers, ...own.managers },
+      env: { ...recipe.env, ...own.env },
+      registries: union(recipe.registries, own.registries),
+      setup: [...recipe.setup, ...own.setup],
+      folders: union(recipe.folders, own.folders),
+    },
+    projects: [...projects, ...own.setup.map(() => file)],
+    taken: [
+      ...taken,
+      ...own.setup.map(({ run, folder }) => ({
+        what: `set-up: ${run}${folder === "." ? "" : ` (in ${folder})`}`,
+        from: file,
+      })),
+      { what: "the rest of the recipe, added", from: file },
+    ],
+    notTaken,
+  };
+}
 
 /** A stage as the recipe of a layer of its own, which takes files from the stages before it. */
 export function stageRecipe({ stages }: Recipe, at: number): Recipe {

@@ -41,6 +41,10 @@ const MARKS: readonly Mark[] = [
     what: 'conda is not offered; to install the packages with pip, write a recipe, .harness/env.json, or use an image that has conda: "image" in a recipe',
   },
   {
+    name: /^\.pre-commit-config\.ya?ml$/,
+    what: "hooks of pre-commit are not installed: it fetches each from a repository of its own when it first runs. Run pre-commit outside of the box, or the linters themselves in it",
+  },
+  {
     name: /^(?:docker-)?compose\.ya?ml$/,
     what: 'services of compose files are not started; servers beside the commands are "services" of a recipe, .harness/env.json',
   },

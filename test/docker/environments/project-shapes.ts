@@ -445,6 +445,22 @@ deps = sphinx
     },
   },
   {
+    name: "poetry without a lock file, with groups that only poetry reads",
+    files: { "pyproject.toml": '[tool.poetry]\n[tool.poetry.group.dev.dependencies]\npytest = "8"\n' },
+    recipe: { managers: { poetry: null }, setup: [step("poetry install --no-interaction")] },
+  },
+  {
+    name: "poetry's old group of its own project",
+    files: { "pyproject.toml": '[tool.poetry]\n[tool.poetry.dev-dependencies]\npytest = "8"\n' },
+    recipe: { managers: { poetry: null }, setup: [step("poetry install --no-interaction")] },
+  },
+  {
+    name: "hooks of pre-commit",
+    files: { ".pre-commit-config.yaml": "repos: []" },
+    recipe: { setup: [], packages: [] },
+    notTaken: ["hooks of pre-commit are not installed"],
+  },
+  {
     name: "a project of poetry below one of uv",
     files: {
       "pyproject.toml": '[project]\nname="a"\n[tool.uv.workspace]\nmembers=["packages/*"]',
