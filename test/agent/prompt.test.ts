@@ -7,6 +7,7 @@ import {
   type Gathered,
   MAX_INSTRUCTION_BYTES,
   type ListedSkill,
+  instructionsOrNames,
   renderInstructions,
   renderSkills,
   standingPart,
@@ -114,10 +115,7 @@ test("what does not fit is cut between characters, and everything left out is na
   assert.ok(Buffer.byteLength(text) <= MAX_INSTRUCTION_BYTES);
   assert.ok(Buffer.byteLength(text) > MAX_INSTRUCTION_BYTES - 2000);
   assert.ok(text.isWellFormed() && !text.includes("�"));
-  assert.match(
-    text,
-    /\n\[Cut or left out for their length: "a\/AGENTS.md", "b\/AGENTS.md"\. Read them [^\n]*\]$/,
-  );
+  assert.match(text, /\n\[Cut or left out: "a\/AGENTS.md", "b\/AGENTS.md"\. Read them [^\n]*\]$/);
 });
 
 test("a file that was not read completely is named, and one that just fits is whole", () => {
@@ -131,6 +129,13 @@ test("a file that was not read completely is named, and one that just fits is wh
   });
   assert.equal(Buffer.byteLength(full), MAX_INSTRUCTION_BYTES);
   assert.doesNotMatch(full, /left out/);
+});
+
+test("files of which nothing could be read are named, also if there is room for nothing else", () => {
+  const files = [file("a/AGENTS.md", "", true), file("a/CLAUDE.md", "", true)];
+  const names = /^\[Cut or left out: "a\/AGENTS\.md", "a\/CLAUDE\.md"\./m;
+  assert.match(renderInstructions(files, { trusted: false }), names);
+  assert.match(instructionsOrNames(files, { trusted: false, room: 20 }), names);
 });
 
 test("the size limit holds for any files, and no text breaks out of its element", () => {
@@ -219,10 +224,13 @@ test("the gathered facts form one short text", () => {
   assert.equal(instructions, '<project_instructions path="src/AGENTS.md">\nbe kind\n</project_instructions>');
 });
 
-test("without facts the text is empty, and without room there are no instructions", () => {
+test("without facts the text is empty, and without room instructions are only named", () => {
   assert.equal(briefing(nothing, { trusted: true, room: 100 }), "");
   const instructions = [{ path: "AGENTS.md", text: "x".repeat(500), cut: false }];
-  assert.equal(briefing({ ...nothing, instructions }, { trusted: true, room: 20 }), "");
+  assert.match(
+    briefing({ ...nothing, instructions }, { trusted: true, room: 20 }),
+    /^\[Cut or left out: "AGENTS\.md"\. [^\n]*\]$/,
+  );
 });
 
 test("a repository without changes differs from one whose status is unknown", () => {

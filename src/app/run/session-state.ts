@@ -14,13 +14,14 @@ import {
   briefing,
   gather,
   type InstructionFile,
+  instructionsOrNames,
   MAX_INSTRUCTION_BYTES,
   renderInstructions,
   systemPrompt,
 } from "../../agent/prompt.ts";
 import type { History } from "../../agent/history.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { readRegularHead } from "../../platform/safe-files.ts";
+import { type Links, readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
 import { type RepositoryAround, repositoryAround } from "../project/repository-around.ts";
 import type { LazyBox } from "./lazy-box.ts";
@@ -197,7 +198,7 @@ export async function sessionPrompt(
   const { own, project, above } = await instructionsFor(host, workspace);
   const top = isolation === "copy" ? undefined : above?.top;
   const yours = renderInstructions(own, { trusted: true });
-  const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
+  const theirs = instructionsOrNames(project, { trusted: false, room: bytesLeftBeside(yours) });
   const instructions = [yours, theirs, added].filter((text) => text !== "").join("\n\n");
   return {
     text: systemPrompt({ workspace, top, mode, domains, scripts, instructions }),
@@ -242,9 +243,9 @@ async function projectInstructions(
   above: RepositoryAround | undefined,
 ): Promise<readonly FoundInstructions[]> {
   const folders = (above?.folders ?? []).map((folder, at, { length }) =>
-    filesIn(folder, "../".repeat(length - at)),
+    filesIn(folder, { mark: "../".repeat(length - at), links: "refuse" }),
   );
-  return (await Promise.all([...folders, filesIn(workspace, "")])).flat();
+  return (await Promise.all([...folders, filesIn(workspace, { mark: "", links: "refuse" })])).flat();
 }
 
 const OWN_MARK = "(the user's own) ";
@@ -255,37 +256,52 @@ const OTHER_AGENTS: readonly (readonly [folder: string, name: string])[] = [
   [".codex", "AGENTS.md"],
 ];
 
-/** The user's own instructions, for every workspace: those of harness, or else those written for other agents. */
+/**
+ * The user's own instructions, for every workspace: those of harness, or else those written for other agents. Links
+ * count here: many people keep such files elsewhere.
+ */
 async function ownInstructions({ places }: Host): Promise<readonly FoundInstructions[]> {
   const [settings] = places.configFiles;
-  const own = await filesIn(path.dirname(settings), OWN_MARK);
+  const own = await filesIn(path.dirname(settings), { mark: OWN_MARK, links: "follow" });
   if (own.length > 0) return own;
   const others = await Promise.all(
     OTHER_AGENTS.map(([folder, name]) =>
-      filesIn(path.join(places.home, folder), `${OWN_MARK}~/${folder}/`, [name]),
+      filesIn(path.join(places.home, folder), {
+        mark: `${OWN_MARK}~/${folder}/`,
+        links: "follow",
+        names: [name],
+      }),
     ),
   );
   const texts = new Set<string>();
   return others.flat().filter(({ text }) => !texts.has(text) && texts.add(text));
 }
 
-async function filesIn(folder: string, mark: string, names = NAMES): Promise<readonly FoundInstructions[]> {
-  const texts = await Promise.all(names.map((name) => plainText(path.join(folder, name))));
-  return names.flatMap((name, at) => {
-    const text = texts[at];
-    if (text === undefined || text.trim() === "") return [];
+interface Reading {
+  readonly mark: string;
+  readonly links: Links;
+  readonly names?: readonly string[];
+}
+
+async function filesIn(folder: string, how: Reading): Promise<readonly FoundInstructions[]> {
+  const { mark, links, names = NAMES } = how;
+  const found = await Promise.all(
+    names.map(async (name) => ({ name, bytes: await headOf(path.join(folder, name), links) })),
+  );
+  return found.flatMap(({ name, bytes }) => {
+    const text = new TextDecoder().decode(bytes);
+    if (text.trim() === "") return [];
     const file = path.join(folder, name);
-    return [{ path: `${mark}${name}`, file, text, cut: text.length >= MAX_FILE_BYTES }];
+    return [{ path: `${mark}${name}`, file, text, cut: bytes.length >= MAX_FILE_BYTES }];
   });
 }
 
-async function plainText(file: string): Promise<string | undefined> {
+async function headOf(file: string, links: Links): Promise<Buffer> {
   try {
-    const bytes = await readRegularHead(file, { links: "refuse", max: MAX_FILE_BYTES });
-    return new TextDecoder().decode(bytes);
+    return await readRegularHead(file, { links, max: MAX_FILE_BYTES });
   } catch {
     // An unreadable file gives no instructions; the model may still find it in the box.
-    return undefined;
+    return Buffer.alloc(0);
   }
 }
 

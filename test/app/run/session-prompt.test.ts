@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
 import test from "node:test";
 import { History } from "../../../src/agent/history.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { lazyBox } from "../../../src/app/run/lazy-box.ts";
-import { briefingFrom, instructionsFor } from "../../../src/app/run/session-state.ts";
+import { briefingFrom, instructionsFor, sessionPrompt } from "../../../src/app/run/session-state.ts";
+import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
@@ -26,6 +28,38 @@ test("the user's instructions for other agents apply if harness has none of its 
   assert.deepEqual(await namesIn(place.path, place.at("work")), ["(the user's own) ~/.claude/CLAUDE.md"]);
   await place.write(".config/harness/AGENTS.md", "Use spaces.\n");
   assert.deepEqual(await namesIn(place.path, place.at("work")), ["(the user's own) AGENTS.md"]);
+});
+
+test("the user's own instructions may be links to files kept elsewhere, a repository's may not", async () => {
+  await using place = await scratch({ "dotfiles/AGENTS.md": "Use spaces.\n", "work/a.txt": "" });
+  await place.write(".config/harness/config.json", "{}");
+  for (const link of [".config/harness/AGENTS.md", "work/AGENTS.md"])
+    await symlink(place.at("dotfiles/AGENTS.md"), place.at(link));
+  const { own, project } = await instructionsFor(hostFrom({ HOME: place.path }), place.at("work"));
+  assert.deepEqual(
+    [...own, ...project].map(({ text }) => text),
+    ["Use spaces.\n"],
+  );
+});
+
+test("a file of which only the beginning is read is marked, whatever characters it has", async () => {
+  await using place = await scratch({ "work/AGENTS.md": "漢".repeat(30_000) });
+  const { project } = await instructionsFor(hostFrom({ HOME: place.path }), place.at("work"));
+  assert.deepEqual(
+    project.map(({ cut }) => cut),
+    [true],
+  );
+});
+
+test("instructions for which the user's own leave no room are named", async () => {
+  await using place = await scratch({
+    ".config/harness/AGENTS.md": "Be brief. ".repeat(1575),
+    "work/AGENTS.md": "Use tabs. ".repeat(100),
+  });
+  const host = hostFrom({ HOME: place.path });
+  const prompt = await sessionPrompt(host, DEFAULTS, place.at("work"));
+  const [last] = prompt.text.split("\n").slice(-1);
+  assert.match(last ?? "", /^\[Cut or left out: "AGENTS\.md"\./);
 });
 
 test("the box is handed out only after the first look at the workspace has ended, whether it succeeds or fails", async () => {
