@@ -11,6 +11,7 @@ import { askServer, keyedServer } from "../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
 import { fullName, ollamaModels, quoted } from "../models/providers/ollama-server.ts";
 import { replaceFile } from "../platform/safe-files.ts";
+import { padded } from "../render/tty/columns.ts";
 import type { Host } from "./host.ts";
 import { makeFolder } from "../platform/folders.ts";
 
@@ -163,7 +164,7 @@ export function rowOf(offer: ServerOffer): string {
     ...(fits(offer, usableMemory()) ? [] : ["more than this machine's memory holds"]),
     ...(tools === false ? ["not trained to call tools"] : []),
   ];
-  return `${model.padEnd(20)} ${facts.join(", ")}`;
+  return `${padded(model, 20)} ${facts.join(", ")}`;
 }
 
 /** The offers with this name, or all offers without a name. Throws if no server answers with an offer. */

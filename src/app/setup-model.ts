@@ -14,6 +14,7 @@ import {
   type SidecarPlan,
   SIDECARS,
 } from "../docker/sidecars.ts";
+import { padded } from "../render/tty/columns.ts";
 import { imageExists } from "../docker/box-image.ts";
 import { upSidecar } from "../docker/sidecar-lifecycle.ts";
 import {
@@ -304,7 +305,7 @@ function offersOf(there: readonly ServerModel[], machine: ModelMachine): readonl
   const present = chats.map(({ name, size, tools }): Offer => ({
     model: name,
     bytes: 0,
-    row: `${name.padEnd(16)} on the server${size === null ? "" : `, ${formatSize(size)}`}${tools === false ? "; not trained to call tools" : ""}`,
+    row: `${padded(name, 16)} on the server${size === null ? "" : `, ${formatSize(size)}`}${tools === false ? "; not trained to call tools" : ""}`,
   }));
   const names = new Set(chats.map(({ name }) => fullName(name)));
   const loads = fittingModels(machine)

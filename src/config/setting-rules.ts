@@ -365,8 +365,24 @@ const KEYS = Object.keys(RULES);
 /** Checks one source of settings as a whole; `at` returns the position of a key in it. */
 export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): SettingsLayer {
   const parsed = layerSchema.safeParse(withoutAliases(value, at));
-  if (parsed.success) return parsed.data;
-  throw firstIssue(parsed.error, value, at);
+  if (!parsed.success) throw firstIssue(parsed.error, value, at);
+  const odd = unreadKey(value);
+  if (odd === undefined) return parsed.data;
+  throw configError(at(odd), `${odd.join(".")}: ${UNREAD} cannot be used as a name`);
+}
+
+/** The schema's tables skip this key without an error, so that what it holds would count as set and never be used. */
+const UNREAD = "__proto__";
+
+/** The path of such a key; undefined if there is none. A value that fits the schema is only a few levels deep. */
+function unreadKey(value: unknown): readonly string[] | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Object.hasOwn(value, UNREAD)) return [UNREAD];
+  for (const [key, entry] of Object.entries(value)) {
+    const below = unreadKey(entry);
+    if (below !== undefined) return [key, ...below];
+  }
+  return undefined;
 }
 
 function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => string): unknown {

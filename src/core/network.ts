@@ -206,10 +206,7 @@ function grantIn(text: string): Omit<Grant, "origin"> {
   if (text.length > MAX_LENGTH) throw new GrantProblem(MAX_LENGTH, `more than ${MAX_LENGTH} characters`);
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
   if (scheme !== undefined)
-    throw new GrantProblem(
-      0,
-      `this is an address; expected only a host name, such as ${nameIn(text, scheme)}`,
-    );
+    throw new GrantProblem(0, `this is an address; give only a host name, such as ${nameIn(text, scheme)}`);
   const bad = /[^\p{L}\p{M}\p{N}.*_,:[\]-]/u.exec(text);
   if (bad !== null) throw new GrantProblem(bad.index, `${JSON.stringify(bad[0])} is not allowed in a grant`);
   const end = hostEnd(text);
@@ -230,7 +227,7 @@ const MAX_LENGTH = 400;
 const nameIn = (text: string, scheme: string): string => {
   const [name = ""] = text.slice(scheme.length).split(/[/?#]/);
   const host = name.slice(name.lastIndexOf("@") + 1);
-  return host === "" ? EXAMPLE : host;
+  return readGrant(host).kind === "grant" ? host : EXAMPLE;
 };
 
 function hostEnd(text: string): number {
@@ -283,13 +280,12 @@ function refuseShort(name: string, { below, more }: Readonly<Record<"below" | "m
 
 function asciiOf(name: string, offset: number): string {
   const ascii = hostnameOf(name);
-  if (ascii === undefined)
-    throw new GrantProblem(offset, "not a host name such as example.org or *.example.org");
+  if (ascii === undefined) throw new GrantProblem(offset, "not a host name");
   const labels = ascii.split(".");
   const wrong = labels.find((label) => !/^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label));
   if (wrong === undefined && ascii.length <= 253) return ascii;
   const at = wrong === undefined ? 0 : Math.max(0, name.toLowerCase().indexOf(wrong));
-  throw new GrantProblem(offset + at, "not a host name such as example.org or *.example.org");
+  throw new GrantProblem(offset + at, "not a host name");
 }
 
 function addressOf(text: string): string {

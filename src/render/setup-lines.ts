@@ -4,7 +4,7 @@ import type { Capabilities } from "../core/model-provider.ts";
 import { visibleLine } from "../core/visible.ts";
 import { formatCount, formatDuration, formatSize } from "../core/wording.ts";
 import type { StepLine } from "./search-lines.ts";
-import { alignedRows, hanging } from "./tty/columns.ts";
+import { alignedRows, columnsOf, hanging, padded } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 /** The closing table: what runs, what replaces what, and what to type next. */
@@ -87,14 +87,14 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
     `${yes(cache)} ${origin.cache}`,
   ]);
   const [heads = "", ...rowsOfChats] = alignedRows([MODEL_HEADS, ...cells]);
-  const width = Math.max(MODEL_HEADS[0].length, ...cells.map(([name = ""]) => name.length));
+  const width = Math.max(MODEL_HEADS[0].length, ...cells.map(([name = ""]) => columnsOf(name)));
   const lines = chats.map(({ configured, present, kind }, index) => {
     const missing = present === false ? "  (not on the server)" : "";
     const silent = kind === "chat" ? "" : `  (${NOT_FOR[kind]})`;
     return `${configured ? "*" : " "} ${rowsOfChats[index] ?? ""}${missing}${silent}\n`;
   });
   const last = others.map(
-    ({ model, kind }) => `  ${visibleLine(model).padEnd(width)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
+    ({ model, kind }) => `  ${padded(visibleLine(model), width)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
   );
   return `${styleText("dim", `  ${heads}`, { stream })}\n${lines.join("")}${last.join("")}`;
 }

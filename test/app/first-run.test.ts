@@ -4,6 +4,7 @@ import {
   askPlaces,
   changesFor,
   rankedOffers,
+  rowOf,
   type ServerOffer,
   type ServerPlace,
   serverPlaces,
@@ -11,8 +12,18 @@ import {
 } from "../../src/app/first-run.ts";
 import { hostFrom } from "../../src/app/host.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { columnsOf } from "../../src/render/tty/columns.ts";
 import { startLoopback } from "../fakes/loopback.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
+
+test("the columns of offers are aligned, whatever characters their names have", () => {
+  const place: ServerPlace = { provider: "ollama", address: "http://a", usual: true, key: "" };
+  const startOf = (model: string): number => {
+    const row = rowOf({ place, model, size: null, tools: true });
+    return columnsOf(row.slice(0, row.indexOf(" at http")));
+  };
+  assert.equal(startOf("模型:8b"), startOf("model:8b"));
+});
 
 const GiB = 2 ** 30;
 const never = new AbortController().signal;

@@ -44,7 +44,16 @@ test("with always the grant is also stored in the user's settings", async () => 
 
 test("an invalid grant changes nothing", async () => {
   const { chat, told } = chatWith([]);
-  await assert.rejects(grant(chat, "nmp"), { message: /neither a preset \(npm/ });
+  assert.match(await grant(chat, "nmp"), /^Nothing was granted\. "nmp": neither a preset \(npm/);
+  assert.equal(
+    await grant(chat, "npm foo..com"),
+    'Nothing was granted. "foo..com": not a host name, at character 1',
+  );
+  assert.equal(
+    await grant(chat, "always https://example.org/path"),
+    'Nothing was granted. "https://example.org/path": this is an address; give only a host name, such as example.org, at character 1',
+  );
+  assert.match(await grant(chat, "http://bad_*"), /give only a host name, such as registry\.example\.org/);
   assert.match(await grant(chat, "always"), /^Name a host/);
   assert.deepEqual(told, { changed: [], kept: [] });
 });

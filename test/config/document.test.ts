@@ -86,6 +86,10 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
   "a key like no other": ['{"sandbox": "off"}', `:1:13: sandbox: unknown key; ${KNOWN}`],
   "an empty key": ['{"": 1}', `:1:6: : unknown key; ${KNOWN}`],
   "the key __proto__": ['{"__proto__": {"mode": "read-only"}}', `:1:15: __proto__: unknown key; ${KNOWN}`],
+  "a server called __proto__": [
+    '{"mcp": {"__proto__": {"command": ["x"]}}}',
+    ":1:23: mcp.__proto__: __proto__ cannot be used as a name",
+  ],
   "the key constructor": ['{"constructor": {}}', `:1:17: constructor: unknown key; ${KNOWN}`],
   "a word that is not in the list": [
     '{\n  "mode": "yolo"\n}',

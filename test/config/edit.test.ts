@@ -284,6 +284,9 @@ test("an invalid MCP server is not written", async () => {
   );
   assert.deepEqual([exit, await place.read(FILE)], [2, '{"pids": 64}']);
   assert.match(message, /either a command, or the url/);
+  const [, name] = await refusalOf(() => addServer(place.at(FILE), "__proto__", { command: ["x"] }));
+  assert.equal(name, "__proto__: mcp.__proto__: __proto__ cannot be used as a name");
+  assert.equal(await place.read(FILE), '{"pids": 64}');
 });
 
 for (const [key, whole] of [

@@ -170,7 +170,7 @@ function inUse(claim: Claim, { owner, entry }: Rival): HarnessError {
   return new HarnessError(
     EXIT.sandbox,
     `${claim.path} is in use by another run${where} (pid ${owner.pid}, since ${entry.since})`,
-    `wait for it to end (harness sandbox ls shows it)${alternative}`,
+    `wait for it to end, or leave it if it is a chat or an editor (harness sandbox ls shows it)${alternative}`,
   );
 }
 

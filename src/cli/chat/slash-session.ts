@@ -8,6 +8,7 @@ import { readLayer } from "../../config/setting-rules.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
 import { HarnessError } from "../../core/errors.ts";
+import { isPreset, readGrant, splitGrants } from "../../core/network.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { formatCount, firstLines, firstOf, nearest } from "../../core/wording.ts";
@@ -200,12 +201,15 @@ export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argume
   }
   const words = argument.split(/\s+/);
   const lasts = words[0] === "always";
-  const { allow_domains: more = [] } = readLayer(
-    { allow_domains: lasts ? words.slice(1) : words },
-    () => "/grant",
-  );
-  if (more.length === 0)
+  const wanted = (lasts ? words.slice(1) : words).flatMap(splitGrants);
+  if (wanted.length === 0)
     return "Name a host such as example.org:443, or a preset: npm, pip, cargo, go, maven, apt, git.";
+  for (const text of wanted) {
+    const read = isPreset(text) ? undefined : readGrant(text);
+    if (read?.kind === "wrong")
+      return visible(`Nothing was granted. ${JSON.stringify(text)}: ${read.message}`);
+  }
+  const { allow_domains: more = [] } = readLayer({ allow_domains: wanted }, () => "/grant");
   await chat.change({ allow_domains: [...new Set([...now, ...more])] });
   const file = lasts ? await chat.keep(more) : "";
   const where = file === "" ? "For this chat" : `From now on (${file})`;

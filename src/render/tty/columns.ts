@@ -60,6 +60,10 @@ export const widthOf = (cells: readonly Cell[]): number =>
 /** The width of a line of text in a terminal. */
 export const columnsOf = (text: string): number => widthOf(cellsOf(text));
 
+/** Like `padEnd`, by the width in a terminal. */
+export const padded = (text: string, width: number): string =>
+  text + " ".repeat(Math.max(0, width - columnsOf(text)));
+
 /**
  * Rows as lines whose columns are as wide as their widest cell; cells longer than `most` do not count for that width.
  */
@@ -72,7 +76,7 @@ export function alignedRows(
   const widths = (rows[0] ?? []).map((_, column) => widthAt(column));
   return rows.map((row) =>
     row
-      .map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - columnsOf(cell))))
+      .map((cell, column) => padded(cell, widths[column] ?? 0))
       .join("  ")
       .trimEnd(),
   );

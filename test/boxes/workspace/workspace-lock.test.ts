@@ -80,6 +80,7 @@ test(
       message,
       new RegExp(`/a is in use by another run \\(pid ${process.pid}, since 20\\d\\d-.*Z\\)$`),
     );
+    await assert.rejects(lock(place, "a", true), { remedy: /leave it if it is a chat or an editor/ });
     await assert.rejects(lock(place, "a/b", true), /\/a\/b is in use by another run in \S+\/a \(pid/);
     await first[Symbol.asyncDispose]();
     await first[Symbol.asyncDispose]();
