@@ -2,7 +2,7 @@ import { headWithin } from "../core/raw-data.ts";
 import { formatDuration } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { ParkedChild } from "../core/session.ts";
-import type { ToolResult } from "../core/tool.ts";
+import { failed, notRun, type ToolResult } from "../core/tool.ts";
 import { reported } from "../tools/task.ts";
 import type { TaskPart, Subagents, TaskLook } from "../tools/tool-context.ts";
 import type { TaskMemory } from "./memory.ts";
@@ -250,11 +250,10 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     const lost = this.#dependencies.memory.open.find((each) => each.id === id);
     if (lost !== undefined) {
       this.#dependencies.memory.closeTasks([id]);
-      return { kind: "failed", cause: "program", text: lostText(id, lost.prompt) };
+      return failed(lostText(id, lost.prompt));
     }
     const list = [...this.#tasks.values()].map((task) => `${task.id} (${stateOf(task)})`).join(", ");
-    const issue = `no task ${JSON.stringify(id)}; ${list === "" ? "none was begun" : `there are ${list}`}`;
-    return { kind: "invalid", issues: [issue], text: issue };
+    return notRun(`no task ${JSON.stringify(id)}; ${list === "" ? "none was begun" : `there are ${list}`}`);
   }
 }
 

@@ -4,7 +4,7 @@ import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/model-provider.ts";
 import type { Answer, Question } from "../core/ports.ts";
 import { nearest } from "../core/wording.ts";
-import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import { type Facts, type InvalidCall, notRun, type PreparedCall, type ToolResult } from "../core/tool.ts";
 import { stepFor } from "../policy/refusal-hints.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -112,8 +112,6 @@ async function runWithinLimits(
     return thrown;
   }
 }
-
-const notRun = (text: string): ToolResult => ({ kind: "invalid", issues: [text], text });
 
 const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
   kind: "invalid",

@@ -9,7 +9,7 @@ import { PROVIDER_SERVERS, readKey } from "../models/provider-servers.ts";
 import { kindOf, MODEL_CHOICES, usableMemory } from "../models/model-kinds.ts";
 import { askServer, keyedServer } from "../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
-import { fullName, ollamaModels, quoted } from "../models/providers/ollama-server.ts";
+import { isSameModel, ollamaModels, quoted } from "../models/providers/ollama-server.ts";
 import { replaceFile } from "../platform/safe-files.ts";
 import { padded } from "../render/tty/columns.ts";
 import type { Host } from "./host.ts";
@@ -141,18 +141,16 @@ export function rankedOffers(
 ): readonly ServerOffer[] {
   const stands = ({ place, model }: ServerOffer): boolean =>
     own.chat_model !== undefined &&
-    isSame(model, own.chat_model ?? "") &&
+    isSameModel(model, own.chat_model ?? "") &&
     place.provider === (own.provider ?? place.provider);
   const rank = (offer: ServerOffer): number =>
     (stands(offer) ? 0 : 8) + (fits(offer, memory) ? 0 : 4) + (offer.tools === false ? 2 : 0);
   return answers.flatMap(({ offers }) => offers).toSorted((one, other) => rank(one) - rank(other));
 }
 
-const isSame = (one: string, other: string): boolean => fullName(one) === fullName(other);
-
 /** A model of unknown size is taken to fit: it is already on the server. */
 function fits({ model, size }: ServerOffer, memory: number): boolean {
-  const known = MODEL_CHOICES.find(({ name }) => isSame(name, model));
+  const known = MODEL_CHOICES.find(({ name }) => isSameModel(name, model));
   return (known?.memory ?? size ?? 0) <= memory;
 }
 
@@ -174,7 +172,7 @@ export function wantedOffers(
   model: string | undefined,
 ): readonly ServerOffer[] {
   if (offers.length === 0) throw nothingFound(answers);
-  const wanted = offers.filter((offer) => model === undefined || isSame(offer.model, model));
+  const wanted = offers.filter((offer) => model === undefined || isSameModel(offer.model, model));
   if (wanted.length > 0) return wanted;
   const there = offers.map((offer) => offer.model).join(", ");
   const servers = answers.filter(({ offers: some }) => some.length > 0).map(({ place }) => titleOf(place));
@@ -215,7 +213,7 @@ export function changesFor({ place, model }: ServerOffer, own: OwnSettings): rea
 
 function stays(key: WrittenKey, wanted: string | null, standing: string | null | undefined): boolean {
   if (wanted === null) return (standing ?? null) === null;
-  if (key === "chat_model" && typeof standing === "string") return isSame(wanted, standing);
+  if (key === "chat_model" && typeof standing === "string") return isSameModel(wanted, standing);
   return wanted === standing;
 }
 

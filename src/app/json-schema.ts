@@ -2,7 +2,7 @@
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { reasonOf } from "../core/errors.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
-import { isFields } from "../core/raw-data.ts";
+import { isFields, percentDecoded } from "../core/raw-data.ts";
 
 type Draft = new (options: object) => Pick<Ajv2020, "compile">;
 
@@ -107,18 +107,10 @@ class Unfolded {
     const [base = "", pointer = ""] = ref.split("#", 2);
     let at: unknown = base === "" ? this.#root : this.#named.get(base);
     for (const step of pointer.split("/").slice(1)) {
-      const key = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      const key = (percentDecoded(step) ?? step).replaceAll("~1", "/").replaceAll("~0", "~");
       at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined;
     }
     return at;
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }
 

@@ -30,6 +30,7 @@ import { modelHealth } from "../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
 import {
   fullName,
+  isSameModel,
   ollamaLine,
   ollamaModels,
   ollamaStatus,
@@ -185,7 +186,7 @@ class ModelSetup {
     const { server } = this.#where;
     const { signal } = this.#context;
     const found = await ollamaModels({ baseUrl: server, signal, timeoutMs: 10_000 });
-    if (found.kind === "none" || found.models.some(({ name }) => isSame(name, own.model))) return own;
+    if (found.kind === "none" || found.models.some(({ name }) => isSameModel(name, own.model))) return own;
     const machine = await this.#machineBehind();
     const offers = offersOf(found.models, machine);
     if (offers.length === 0) return tooSmall(machine);
@@ -274,7 +275,7 @@ class ModelSetup {
     const { config, signal } = this.#context;
     const { embed_model: model } = config.settings;
     const found = await ollamaModels({ baseUrl: server, signal, timeoutMs: 10_000 });
-    if (found.kind === "none" || found.models.some(({ name }) => isSame(name, model))) return;
+    if (found.kind === "none" || found.models.some(({ name }) => isSameModel(name, model))) return;
     const loaded = await download(server, model, this.#context);
     this.#notes.push(
       loaded.kind === "done" ? `${model} for search` : `search uses words only: ${loaded.reason}`,
@@ -287,8 +288,6 @@ interface Chosen {
   /** Its download was agreed to with the choice. */
   readonly agreed: boolean;
 }
-
-const isSame = (one: string, other: string): boolean => fullName(one) === fullName(other);
 
 interface Offer {
   readonly model: string;

@@ -28,6 +28,7 @@ import {
 import { ALIASES, configError } from "./setting-words.ts";
 import type { UserRules } from "../policy/rule.ts";
 import { splitGrants } from "../core/network.ts";
+import { utf8In } from "../core/raw-data.ts";
 
 /** One kind of file that a project brings, as `harness trust` returns it. */
 export interface ProjectText {
@@ -316,11 +317,9 @@ function refused(thrown: unknown): never {
 
 /** Refuses bytes that are not text: they would be changed when the file is written back. */
 function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new Error("it is not UTF-8");
-  }
+  const text = utf8In(bytes);
+  if (text === undefined) throw new Error("it is not UTF-8");
+  return text;
 }
 
 /** A config file's text as a value, with the position of each key. JSON with comments. */

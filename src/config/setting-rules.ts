@@ -41,23 +41,26 @@ function inLongestUnit(ms: number): string {
   return `${ms / 1000}s`;
 }
 
-const duration = (minimum: number, maximum: number) =>
-  z.union([z.string(), z.number()], `expected ${DURATION_FORM}`).transform((value, context) => {
-    const ms = parseDuration(String(value));
-    if (ms !== undefined && ms >= minimum && ms <= maximum) return ms;
-    const expected = `expected ${DURATION_FORM}, from ${inLongestUnit(minimum)} to ${inLongestUnit(maximum)}`;
+interface Quantity {
+  readonly form: string;
+  readonly parse: (text: string) => number | undefined;
+  readonly write: (value: number) => string;
+}
+
+const quantity = ({ form, parse, write }: Quantity, minimum: number, maximum: number) =>
+  z.union([z.string(), z.number()], `expected ${form}`).transform((value, context) => {
+    const read = parse(String(value));
+    if (read !== undefined && read >= minimum && read <= maximum) return read;
+    const expected = `expected ${form}, from ${write(minimum)} to ${write(maximum)}`;
     context.addIssue({ code: "custom", message: expected });
     return z.NEVER;
   });
 
+const duration = (minimum: number, maximum: number) =>
+  quantity({ form: DURATION_FORM, parse: parseDuration, write: inLongestUnit }, minimum, maximum);
+
 const size = (minimum: number, maximum: number) =>
-  z.union([z.string(), z.number()], `expected ${SIZE_FORM}`).transform((value, context) => {
-    const bytes = parseSize(String(value));
-    if (bytes !== undefined && bytes >= minimum && bytes <= maximum) return bytes;
-    const expected = `expected ${SIZE_FORM}, from ${writtenSize(minimum)} to ${writtenSize(maximum)}`;
-    context.addIssue({ code: "custom", message: expected });
-    return z.NEVER;
-  });
+  quantity({ form: SIZE_FORM, parse: parseSize, write: writtenSize }, minimum, maximum);
 
 const whole = (minimum: number, maximum: number) =>
   z

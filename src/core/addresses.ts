@@ -1,3 +1,4 @@
+import { percentDecoded } from "./raw-data.ts";
 /** Addresses as people write them: of the engine that makes the boxes, and of buckets. Pure: nothing is contacted. */
 
 /** The engine that makes the boxes, as people write it: `--engine`, the setting `engine`, HARNESS_ENGINE. */
@@ -99,19 +100,11 @@ function onKubernetes(rest: string): EngineRead {
   const [context = "", namespace = "", ...more] = rest.split("/");
   if (more.length > 0)
     return wrong("kubernetes:// expects CONTEXT/NAMESPACE; write a slash in a context's name as %2F");
-  const name = decoded(context);
+  const name = percentDecoded(context);
   if (name === undefined || /[\0-\x1f\x7f]/.test(name)) return wrong("the context's name cannot be read");
   if (namespace !== "" && !NAMESPACE.test(namespace))
     return wrong(`${JSON.stringify(namespace)} is not a valid namespace name`);
   return address({ kind: "kubernetes", context: name || null, namespace: namespace || null });
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The address as it is written, without parts that were left out. */

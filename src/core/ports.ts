@@ -92,6 +92,11 @@ export interface Box {
   readonly kept?: ReadonlyMap<string, OldJob>;
 }
 
+/** Bytes as the input of a command. */
+export async function* inputOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
+
 export interface ExecRequest {
   readonly words: readonly string[];
   /** The workspace when left out. */
@@ -379,7 +384,7 @@ export function listed(all: Iterable<Change>, hides: (path: string) => boolean =
   return room < 0 ? { ...lists, left_out: left } : lists;
 }
 
-const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 /** Includes the paths that are not listed. */
 export function countsOf({ added, modified, deleted, left_out: left }: ListedChanges): {

@@ -111,6 +111,21 @@ const SECOND: Readonly<Record<number, readonly [number, number]>> = {
   0xf4: [0x80, 0x8f],
 };
 
+/** Undefined when the bytes are not UTF-8. A byte order mark is kept. */
+export function utf8In(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The encoding that a byte order mark of two bytes states. */
+export function utf16Encoding(bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : undefined;
+}
+
 /** Values of untrusted JSON: a value of the wrong kind counts as absent. */
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -143,6 +158,15 @@ export function parsedJson(text: string): unknown {
 
 /** The object in a JSON text, with or without a byte order mark; an empty one when it has none. */
 export const fieldsIn = (text: string): Fields => fieldsOf(parsedJson(text.replace(/^\uFEFF/, "")));
+
+/** Undefined when the percent signs of the text do not encode UTF-8. */
+export function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** A text file without the byte order mark that some editors write first. */
 export const withoutMark = (text: string): string => (text.startsWith("\uFEFF") ? text.slice(1) : text);

@@ -396,3 +396,7 @@ export interface StepStore {
   end(step: number, trees: { readonly before: string; readonly after: string }): void;
   all(): readonly Step[];
 }
+
+export function* eventsOf(session: Pick<Session, "timeline">): Generator<AgentEvent> {
+  for (const { event } of session.timeline()) yield event;
+}

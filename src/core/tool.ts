@@ -36,6 +36,17 @@ export type ToolResult =
   /** Tools say `user`; the caller knows what aborted their signal. */
   | (ResultFields & { readonly kind: "cancelled"; readonly cause: Cause | null });
 
+export const ok = (text: string): ToolResult => ({ kind: "ok", text });
+
+export const failed = (text: string, cause: Cause = "program"): ToolResult => ({
+  kind: "failed",
+  cause,
+  text,
+});
+
+/** The call was not run: the model is told what is wrong with it. */
+export const notRun = (issue: string): ToolResult => ({ kind: "invalid", issues: [issue], text: issue });
+
 /** What a call will touch, stated before it runs, for the policy to judge. */
 export interface Facts {
   /** Shell texts. */

@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../core/model-provider.ts";
-import { isFields } from "../core/raw-data.ts";
+import { isFields, percentDecoded } from "../core/raw-data.ts";
 import { visible } from "../core/visible.ts";
 
 /**
@@ -256,13 +256,7 @@ const shown = (text: string): string =>
   visible(text.slice(0, MAX_TEXT_LENGTH).toWellFormed()).slice(0, MAX_TEXT_LENGTH);
 
 /** A pointer after `#` is part of an address, so its characters may be written in percent. */
-function unescaped(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
-}
+const unescaped = (step: string): string => percentDecoded(step) ?? step;
 
 /**
  * Removes keywords that only explain or are not checked, in every subschema. Where one is missing, "not" would refuse

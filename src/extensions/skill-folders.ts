@@ -6,6 +6,7 @@ import { formatSize } from "../core/wording.ts";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { isDependencies, isInside } from "../core/file-names.ts";
 import { readRegular } from "../platform/safe-files.ts";
+import { utf8In } from "../core/raw-data.ts";
 
 /** The owner. What a project brings is trusted, but still not the user's own word. */
 export type Origin = "user" | "project";
@@ -136,14 +137,8 @@ export async function readText(file: string, max: number): Promise<string | { re
 export const NO_TEXT = "it is not text";
 
 /** Undefined if the bytes are not text. */
-export function textOf(bytes: Uint8Array): string | undefined {
-  if (bytes.includes(0)) return undefined;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
+export const textOf = (bytes: Uint8Array): string | undefined =>
+  bytes.includes(0) ? undefined : utf8In(bytes);
 
 /** Sorted by name; empty if the folder does not exist; with the problem if it cannot be read. */
 export async function entriesOf(

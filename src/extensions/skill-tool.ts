@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { firstOf, nearest } from "../core/wording.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, failed, NO_FACTS, notRun, ok, type ToolResult } from "../core/tool.ts";
 import { type Skill, type SkillFile, textOf } from "./skill-folders.ts";
 
 const input = z.strictObject({ name: z.string().max(200), file: z.string().max(1000).optional() });
@@ -25,14 +25,13 @@ export function skillTool(skills: readonly Skill[], box: () => Promise<Box>): An
     run: async ({ name, file }, signal) => {
       const skill = skills.find((each) => each.name.toLowerCase() === name.toLowerCase());
       if (skill === undefined)
-        return wrong(`there is no skill ${JSON.stringify(name)}${similarNames(name, skills)}`);
+        return notRun(`there is no skill ${JSON.stringify(name)}${similarNames(name, skills)}`);
       return file === undefined ? wholeSkill(skill, copies, box, signal) : fileOfSkill(skill, file);
     },
   });
 }
 
-const wrong = (issue: string): ToolResult => ({ kind: "invalid", issues: [issue], text: issue });
-const failed = (text: string): ToolResult => ({ kind: "failed", cause: "filesystem", text });
+const unavailable = (text: string): ToolResult => failed(text, "filesystem");
 
 const MAX_NAMED = 40;
 
@@ -60,7 +59,8 @@ async function wholeSkill(
   const { files, left } = await skill.files();
   if (files.length === 0 && left.length === 0) return ok(`${headOf(skill)}\n${skill.body}`);
   const copy = files.length === 0 ? undefined : await copies.of(skill, files, await box(), signal);
-  if (copy !== undefined && "why" in copy) return failed(`the skill's files cannot be copied: ${copy.why}`);
+  if (copy !== undefined && "why" in copy)
+    return unavailable(`the skill's files cannot be copied: ${copy.why}`);
   const folder = copy?.folder ?? "";
   const body = skill.body.replaceAll(/\$\{(?:CLAUDE_SKILL_DIR|SKILL_DIR)\}/g, () => folder);
   const not = [...left, ...(copy?.left ?? [])];
@@ -77,7 +77,6 @@ async function wholeSkill(
   return ok(`${headOf(skill)}\n${body}\n\n[${notes.join(" ")}]`);
 }
 
-const ok = (text: string): ToolResult => ({ kind: "ok", text });
 const namesOf = (files: readonly string[]): string =>
   firstOf(files, MAX_NAMED, (each) => JSON.stringify(each));
 
@@ -91,17 +90,17 @@ async function fileOfSkill(skill: Skill, name: string): Promise<ToolResult> {
   if (file === undefined) {
     const names = files.map(({ path }) => path);
     const there = names.length === 0 ? "it has none" : `it has ${namesOf(names)}`;
-    return wrong(`the skill ${skill.name} has no file ${JSON.stringify(name)}; ${there}`);
+    return notRun(`the skill ${skill.name} has no file ${JSON.stringify(name)}; ${there}`);
   }
   const bytes = await file.bytes().catch((thrown: unknown) => String(thrown));
-  if (typeof bytes === "string") return failed(`${wanted} cannot be read: ${bytes}`);
+  if (typeof bytes === "string") return unavailable(`${wanted} cannot be read: ${bytes}`);
   if (bytes.length > MAX_TEXT)
-    return failed(
+    return unavailable(
       `${wanted} has ${bytes.length} bytes, too many to show: get the skill without file, and read it in its folder`,
     );
   const text = textOf(bytes);
   return text === undefined
-    ? failed(`${wanted} is not text`)
+    ? unavailable(`${wanted} is not text`)
     : ok(`${headOf(skill, `, ${wanted}`)}\n${text}`);
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { BoxKind, JsonObject } from "./pod-spec.ts";
+import { isFields, type Fields } from "../core/raw-data.ts";
 
 const isText = (value: unknown): boolean => typeof value === "string";
 
@@ -87,12 +88,12 @@ export function readbackDifferences(
   seen: unknown,
   kind: BoxKind = "Pod",
 ): readonly string[] {
-  if (!isObject(seen)) return ["the cluster returned no pod"];
+  if (!isFields(seen)) return ["the cluster returned no pod"];
   const lines: string[] = [];
-  const metadata = isObject(seen["metadata"]) ? seen["metadata"] : {};
+  const metadata = isFields(seen["metadata"]) ? seen["metadata"] : {};
   const meant = planned["metadata"] as JsonObject;
   // Other labels could bring other network policies. Annotations are only notes, but some runtimes obey them.
-  const labels = isObject(metadata["labels"]) ? { ...metadata["labels"] } : {};
+  const labels = isFields(metadata["labels"]) ? { ...metadata["labels"] } : {};
   for (const label of OF_KIND[kind]) if (isText(labels[label])) delete labels[label];
   compare("metadata.labels", meant["labels"], labels, { lines, may: ADDED });
   lines.push(...obeyedNotes(planned, metadata));
@@ -102,7 +103,7 @@ export function readbackDifferences(
 
 /** Unplanned annotations that some runtime obeys. */
 function obeyedNotes(planned: JsonObject, { annotations }: Fields): readonly string[] {
-  const notes = Object.entries(isObject(annotations) ? annotations : {});
+  const notes = Object.entries(isFields(annotations) ? annotations : {});
   return notes
     .filter(
       ([name, value]) =>
@@ -146,18 +147,14 @@ const OBEYED_ANNOTATIONS =
 /** A report of the given networks, which nothing obeys. */
 const NETWORK_STATUS = /^k8s\.v1\.cni\.cncf\.io\/networks?-status$/;
 
-type Fields = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 function compare(path: string, planned: unknown, seen: unknown, reading: Comparison): void {
   const { lines, may: added } = reading;
   if (Array.isArray(planned)) return compareLists(path, planned, seen, reading);
-  if (!isObject(planned)) {
+  if (!isFields(planned)) {
     if (!isSame(path, planned, seen)) lines.push(`${path}: is ${shown(seen)}, planned ${shown(planned)}`);
     return;
   }
-  const fields = isObject(seen) ? seen : {};
+  const fields = isFields(seen) ? seen : {};
   for (const [name, value] of Object.entries(planned)) {
     const inner = `${path}.${name}`;
     const dropped = fields[name] === undefined && DROPPED.has(general(inner)) && isNothing(value);
@@ -189,7 +186,7 @@ const isNothing = (value: unknown): boolean =>
   value === null ||
   value === false ||
   (Array.isArray(value) && value.length === 0) ||
-  (isObject(value) && Object.keys(value).length === 0);
+  (isFields(value) && Object.keys(value).length === 0);
 
 /** Compares values; amounts come back in the shortest equivalent form. */
 const isSame = (path: string, planned: unknown, seen: unknown): boolean =>

@@ -41,6 +41,12 @@ export interface WireRequest extends ModelRequest {
   readonly connectMs: number;
 }
 
+/** A tool in the form of OpenAI's API, which Ollama's API shares. */
+export const functionTool = ({ name, description, schema }: WireRequest["tools"][number]) => ({
+  type: "function",
+  function: { name, description, parameters: schema },
+});
+
 export type WireEvent =
   | { readonly type: "text" | "thinking"; readonly text: string }
   /** Parts of native calls, by index; `args` is JSON text, either whole or the next piece. */

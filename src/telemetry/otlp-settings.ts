@@ -1,3 +1,4 @@
+import { percentDecoded } from "../core/raw-data.ts";
 /** OpenTelemetry's own variables: where spans and metrics go, if anywhere. */
 
 export interface Destination {
@@ -106,8 +107,8 @@ function pairs(env: Env, name: string, problems: string[]): Readonly<Record<stri
   for (const part of (variable(env, name) ?? "").split(",").slice(0, MAX_PAIRS)) {
     if (part.trim() === "") continue;
     const at = part.indexOf("=");
-    const key = decoded(part.slice(0, Math.max(0, at)).trim());
-    const value = decoded(part.slice(at + 1).trim());
+    const key = percentDecoded(part.slice(0, Math.max(0, at)).trim());
+    const value = percentDecoded(part.slice(at + 1).trim());
     if (
       key === undefined ||
       value === undefined ||
@@ -118,14 +119,6 @@ function pairs(env: Env, name: string, problems: string[]): Readonly<Record<stri
     else found[key] = value;
   }
   return found;
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function parentIn(text: string | undefined): OtlpSettings["parent"] {

@@ -3,20 +3,11 @@
 import * as z from "zod";
 import type { Box, ExecResult } from "../core/ports.ts";
 import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
-import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, type Facts, failed, NO_FACTS, ok, type ToolResult } from "../core/tool.ts";
 import { type FilePatch, type Hunk, PatchMistake, readPatch } from "./patch-reader.ts";
 import { BOM, knownContent, markWritten, unreadPaths } from "./read-file.ts";
 import { boundedDiff, compactDiff, nearestPlace, placeShown } from "./text-edit.ts";
-import {
-  absolute,
-  failed,
-  type FileRefusal,
-  forgiving,
-  ok,
-  refusal,
-  shown,
-  type ToolContext,
-} from "./tool-context.ts";
+import { absolute, type FileRefusal, forgiving, refusal, shown, type ToolContext } from "./tool-context.ts";
 
 const input = forgiving(z.strictObject({ patch: z.string() }));
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Box, ExecRequest, ExecResult, Job, OldJob } from "../core/ports.ts";
-import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, type Facts, NO_FACTS, notRun, type ToolResult } from "../core/tool.ts";
 import { formatDuration } from "../core/wording.ts";
 import {
   type Advise,
@@ -345,8 +345,7 @@ const stateOf = ({ id, ended }: KnownJob): string => `${id} (${ended === undefin
 
 function unknown(id: string, known: ReadonlyMap<string, KnownJob>): ToolResult {
   const list = [...known.values()].map(stateOf).join(", ");
-  const issue = `no job ${JSON.stringify(id)}; ${list === "" ? "none was started" : `there are ${list}`}`;
-  return { kind: "invalid", issues: [issue], text: issue };
+  return notRun(`no job ${JSON.stringify(id)}; ${list === "" ? "none was started" : `there are ${list}`}`);
 }
 
 const tooMany = (known: ReadonlyMap<string, KnownJob>): ToolResult => ({

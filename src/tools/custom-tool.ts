@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { CustomToolDefinition } from "../core/added-programs.ts";
-import type { Box, ExecResult } from "../core/ports.ts";
+import { type Box, type ExecResult, inputOf } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
 import { asFields } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
@@ -75,7 +75,7 @@ async function run(
           env: { HARNESS_STATE: JSON.stringify(values.read()), HARNESS_STATE_FILE: file },
           keepFile: { path: file, limit: MAX_STATE },
         };
-  const input = once(Buffer.from(`${JSON.stringify(args)}\n`));
+  const input = inputOf(Buffer.from(`${JSON.stringify(args)}\n`));
   const result = await box.exec({ words, folder, timeoutMs, keep: KEEP, input, ...kept }, signal);
   const notes = values === undefined ? [] : await storeValues(values, result.keptFile);
   const output = wordsOf(result);
@@ -115,8 +115,4 @@ function changesIn(bytes: Uint8Array): Readonly<Record<string, unknown>> | undef
   } catch {
     return undefined;
   }
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(bytes);
 }

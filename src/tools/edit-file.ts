@@ -3,21 +3,11 @@
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, failed, NO_FACTS, ok, type ToolResult } from "../core/tool.ts";
 import { counted } from "../core/wording.ts";
 import { BOM, CRLF, knownContent, markWritten, textAbout, unreadPaths, WITH_BOM } from "./read-file.ts";
 import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./text-edit.ts";
-import {
-  absolute,
-  failed,
-  flag,
-  forgiving,
-  listOf,
-  ok,
-  refusal,
-  shown,
-  type ToolContext,
-} from "./tool-context.ts";
+import { absolute, flag, forgiving, listOf, refusal, shown, type ToolContext } from "./tool-context.ts";
 
 const editForm = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 

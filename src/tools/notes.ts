@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Note, NOTE_BOUNDS } from "../core/session.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, NO_FACTS, notRun, type ToolResult } from "../core/tool.ts";
 import { forgiving, listOf, type ToolContext } from "./tool-context.ts";
 
 const noteInput = forgiving(
@@ -14,8 +14,7 @@ const noteInput = forgiving(
 );
 type NoteInput = z.infer<typeof noteInput>;
 
-const ISSUE = "title: it is blank; say in one line what the note is about";
-const UNTITLED: ToolResult = { kind: "invalid", issues: [ISSUE], text: ISSUE };
+const UNTITLED = notRun("title: it is blank; say in one line what the note is about");
 
 /** Stores a note about the workspace that outlasts the session. */
 export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {

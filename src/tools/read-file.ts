@@ -3,16 +3,14 @@
 import * as z from "zod";
 import type { Box, FileContent } from "../core/ports.ts";
 import { textOfBytes } from "../core/raw-data.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, failed, NO_FACTS, ok, type ToolResult } from "../core/tool.ts";
 import { formatSize } from "../core/wording.ts";
 import {
   absolute,
   count,
   cutShort,
-  failed,
   forgiving,
   missing,
-  ok,
   refusal,
   shown,
   type ToolContext,

@@ -4,19 +4,17 @@ import * as z from "zod";
 import { asSeenFrom } from "../core/file-names.ts";
 import type { Box, ListedEntry, Index, IndexHit } from "../core/ports.ts";
 import { textOfBytes } from "../core/raw-data.ts";
-import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, type Facts, failed, NO_FACTS, ok, type ToolResult } from "../core/tool.ts";
 import { visibleLine } from "../core/visible.ts";
 import { formatSize } from "../core/wording.ts";
 import {
   absolute,
   count,
   cutShort,
-  failed,
   flag,
   forgiving,
   missing,
   nameShown,
-  ok,
   shown,
   type ToolContext,
 } from "./tool-context.ts";

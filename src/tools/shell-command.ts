@@ -7,6 +7,7 @@ import type { ToolResult } from "../core/tool.ts";
 import { lastStates } from "../core/visible.ts";
 import { counted, firstOf, formatDuration, formatSize } from "../core/wording.ts";
 import type { ExportedVariables, ShellState, ToolContext } from "./tool-context.ts";
+import { utf8In } from "../core/raw-data.ts";
 
 /** Bytes kept of each stream of a command that is waited for. */
 export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };
@@ -406,14 +407,6 @@ const isPlace = (folder: string): boolean =>
   folder.length <= 4096 &&
   !folder.includes("//") &&
   !/(?:^|\/)\.\.?(?:\/|$)/.test(folder);
-
-function utf8In(content: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-  } catch {
-    return undefined;
-  }
-}
 
 /**
  * Wraps bash around one command, which stays on the first line, so that bash counts its lines from one. The path of the

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, NO_FACTS, notRun, type ToolResult } from "../core/tool.ts";
 import { count, forgiving, type ToolContext } from "./tool-context.ts";
 
 const PAGE_LENGTH = 20_000;
@@ -25,10 +25,10 @@ export function showFullTool({ outputs }: Pick<ToolContext, "outputs">): AnyTool
 
 function page(outputs: ToolContext["outputs"], id: string, offset: number): ToolResult {
   const found = pageWithin(outputs, id, offset);
-  if (found === undefined) return wrong(`there is no output ${JSON.stringify(id)} in this session`);
+  if (found === undefined) return notRun(`there is no output ${JSON.stringify(id)} in this session`);
   const { text, end, total } = found;
   if (offset > 0 && offset >= total)
-    return wrong(`offset ${offset} is past the end: ${id} has ${total} characters`);
+    return notRun(`offset ${offset} is past the end: ${id} has ${total} characters`);
   const next = end < total ? `next: ${JSON.stringify({ id, offset: end })}` : "this is the end";
   return { kind: "ok", text: `${text}\n[characters ${found.offset} to ${end} of ${total}; ${next}]` };
 }
@@ -44,5 +44,3 @@ function pageWithin(
   const bytes = new TextEncoder().encode(whole.text).length;
   return bytes <= PAGE_BYTES ? whole : outputs.page(id, offset, Math.floor(PAGE_BYTES / 3));
 }
-
-const wrong = (issue: string): ToolResult => ({ kind: "invalid", issues: [issue], text: issue });

@@ -1,12 +1,11 @@
 /** What the tools share: the state of their agent, paths and results in words, and inputs as models send them. */
 
 import * as z from "zod";
-import type { Cause } from "../core/errors.ts";
 import { asSeenFrom, lastName } from "../core/file-names.ts";
 import { type Box, BOX_HOME, type ExecResult, type FileResult, type Index } from "../core/ports.ts";
 import type { Plan } from "../core/run-record.ts";
 import type { Notes, NoteText, Outputs } from "../core/session.ts";
-import type { ToolResult } from "../core/tool.ts";
+import { failed, type ToolResult } from "../core/tool.ts";
 import { nearest } from "../core/wording.ts";
 
 /** Contents of files that the model knows, by absolute path. Every change is stored with the session. */
@@ -107,14 +106,6 @@ export const nameShown = (name: string): string =>
 const folderOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));
 
 export type FileRefusal = Exclude<FileResult<never>, { readonly kind: "ok" }>;
-
-export const ok = (text: string): ToolResult => ({ kind: "ok", text });
-
-export const failed = (text: string, cause: Cause = "program"): ToolResult => ({
-  kind: "failed",
-  cause,
-  text,
-});
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "no such file or folder",

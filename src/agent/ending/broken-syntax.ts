@@ -1,5 +1,5 @@
 import type { Checkpoints } from "../../core/session.ts";
-import type { Box } from "../../core/ports.ts";
+import { type Box, inputOf } from "../../core/ports.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { folderBefore } from "../../core/file-names.ts";
 import { visibleLine } from "../../core/visible.ts";
@@ -180,7 +180,7 @@ async function parseError(
 ): Promise<string | undefined> {
   if (words === undefined) return jsonError(text);
   const request = { words: [...words, ...includeOptions(path, words)], timeoutMs: TIME_MS, keep: KEEP };
-  const ended = await box.exec({ ...request, input: once(bytesOfText(text)) }, signal);
+  const ended = await box.exec({ ...request, input: inputOf(bytesOfText(text)) }, signal);
   if (!exits.includes(ended.exit_code)) return undefined;
   const output = textOfBytes(ended.stderr.head) || textOfBytes(ended.stdout.head);
   return says?.test(output) === false ? undefined : errorLine(output) || "it does not parse";
@@ -189,10 +189,6 @@ async function parseError(
 /** A compiler looks for includes beside the file. */
 const includeOptions = (path: string, [program]: readonly string[]): readonly string[] =>
   program === "gcc" ? ["-iquote", folderBefore(path) || "."] : [];
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(bytes);
-}
 
 function jsonError(text: string): string | undefined {
   try {

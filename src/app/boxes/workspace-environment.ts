@@ -28,6 +28,7 @@ import { trustedFile } from "../project/project-trust.ts";
 import { type Context, type ContextFile, readContext } from "../../docker/environments/context-files.ts";
 import { buildOf, readDevcontainer } from "../../docker/environments/devcontainer.ts";
 import type { BroughtFile } from "../../extensions/brought.ts";
+import { utf8In } from "../../core/raw-data.ts";
 
 /** With this name, boxes start from the plain image. */
 export const NO_ENVIRONMENT = "none";
@@ -352,20 +353,12 @@ export async function contextFiles(
     .filter((file) => !known.has(file.path))
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map(({ path: name, sha256, bytes }) => {
-      const text = textOf(bytes);
+      const text = utf8In(bytes);
       shown += text === undefined ? 0 : bytes.length;
       return text === undefined || shown > MAX_SHOWN_BYTES
         ? { path: name, text: "", sha256, bytes: bytes.length }
         : { path: name, text, sha256 };
     });
-}
-
-function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

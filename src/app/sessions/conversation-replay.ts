@@ -7,7 +7,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
+import { eventsOf, type Session, type SessionStore } from "../../core/session.ts";
 import type { Host } from "../host.ts";
 import { passingSession, removeLayer } from "./session-changes.ts";
 import { aboutSession } from "./session-access.ts";
@@ -96,10 +96,6 @@ export async function replayConversation(input: ConversationInput, signal: Abort
     delete failure.thrown;
     await repeatUndo(input, playing, request, index + 1);
   }
-}
-
-function* eventsOf(session: Session): Generator<AgentEvent> {
-  for (const { event } of session.timeline()) yield event;
 }
 
 /** A replay gets no network and no secrets, even if the session had them. */

@@ -13,7 +13,7 @@ import { attemptOf, namedSession, withSessions } from "../../app/sessions/sessio
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
+import { eventsOf, type Session, type SessionStore } from "../../core/session.ts";
 import { changedVerdict } from "../../render/policy-lines.ts";
 import { bundleLines, replayedEnd, reportText, rerunLines } from "../../render/report-text.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -180,10 +180,6 @@ export class Replay extends HarnessCommand {
     await untilInterrupted((signal) => replayRun(commands, input, signal));
     this.#sum(counts, json);
   }
-}
-
-function* eventsOf(session: Session): Generator<AgentEvent> {
-  for (const { event } of session.timeline()) yield event;
 }
 
 /** A copy if the settings, or an engine that sees no file of this machine, require one. */

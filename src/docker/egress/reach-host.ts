@@ -15,6 +15,7 @@ import {
   shown,
 } from "./judge-host.ts";
 import { afterWaiting, waitingTimeout } from "../../platform/waits.ts";
+import { percentDecoded } from "../../core/raw-data.ts";
 
 /** Connections to granted hosts: direct, or through the proxy of the host's network. */
 
@@ -202,7 +203,7 @@ function proxyServer(variable: string, text: string): ProxyServer {
       `${variable}=http://proxy.example.org:3128`,
     );
   const { username, password } = url;
-  const credentials = `${decoded(username)}:${decoded(password)}`;
+  const credentials = `${unescaped(username)}:${unescaped(password)}`;
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
     port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
@@ -211,13 +212,7 @@ function proxyServer(variable: string, text: string): ProxyServer {
   };
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+const unescaped = (text: string): string => percentDecoded(text) ?? text;
 
 /** The proxy for a connection; this host itself is never reached through a proxy. */
 export function proxyFor(

@@ -129,7 +129,8 @@ const unquoted = (text: string): string => text.trim().replace(/^(["'])(.*)\1$/,
 const textsIn = (value: unknown): readonly string[] =>
   asList(value).filter((each): each is string => typeof each === "string");
 
-function tomlIn(text: string): Readonly<Record<string, unknown>> {
+/** Empty when the text is not TOML. */
+export function tomlIn(text: string): Readonly<Record<string, unknown>> {
   try {
     return parseToml(text);
   } catch {

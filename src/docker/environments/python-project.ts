@@ -1,6 +1,6 @@
-import { parse as parseToml } from "smol-toml";
 import { asList, fieldsOf } from "../../core/raw-data.ts";
 import type { Recipe } from "./recipe.ts";
+import { tomlIn } from "./project-members.ts";
 
 /** What a Python project needs: by its lock file, or by its lists, its own metadata and what its tests are set up with. */
 
@@ -243,11 +243,3 @@ function entriesOf(section: string, key: string): readonly string[] {
 
 const namesIn = (table: unknown): readonly string[] =>
   typeof table === "object" && table !== null ? TEST_NAMES.filter((name) => Object.hasOwn(table, name)) : [];
-
-function tomlIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return parseToml(text);
-  } catch {
-    return {};
-  }
-}

@@ -5,6 +5,7 @@ import type { FailureKind, Message, Stop } from "../../core/model-provider.ts";
 import { parsedJson } from "../../core/raw-data.ts";
 import { parseRetryAfter, isBusy } from "../../core/server-wait.ts";
 import {
+  functionTool,
   MAX_LINE_LENGTH,
   MAX_STREAM_LENGTH,
   type ModelWire,
@@ -129,7 +130,7 @@ function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
   return {
     model,
     messages: asOllama(messages),
-    ...(sendsTools(request) ? { tools: request.tools.map(asTool) } : {}),
+    ...(sendsTools(request) ? { tools: request.tools.map(functionTool) } : {}),
     ...formatOf(request),
     ...(think === undefined ? {} : { think }),
     stream: true,
@@ -174,11 +175,6 @@ function thinkSetting({ model, think }: WireRequest, thinks: boolean | null): bo
   // gpt-oss cannot switch thinking off, only keep it short.
   return wanted === false && /(?:^|\/)gpt-oss/i.test(model) ? "low" : wanted;
 }
-
-const asTool = ({ name, description, schema }: WireRequest["tools"][number]): object => ({
-  type: "function",
-  function: { name, description, parameters: schema },
-});
 
 /** Templates name the tool of a result, so each result gets the tool name of its call. */
 function asOllama(messages: readonly Message[]): readonly object[] {

@@ -171,10 +171,13 @@ async function modelStatus(
   };
 }
 
+/** Whether two names mean the same model: `latest` is the tag of a name without one. */
+export const isSameModel = (one: string, other: string): boolean => fullName(one) === fullName(other);
+
 const named =
   (wanted: string) =>
   ({ name }: { readonly name: string }): boolean =>
-    fullName(name) === fullName(wanted);
+    isSameModel(name, wanted);
 
 /** What the address belongs to if it gave no version. A 5xx is usually a proxy whose server is down. */
 function unidentified(answer: HttpAnswer): NoServer {

@@ -10,7 +10,7 @@ import {
   valueIn,
   withoutField,
 } from "./api-request.ts";
-import type { ModelWire, WireEvent, WireRequest } from "../model-api.ts";
+import { functionTool, type ModelWire, type WireEvent, type WireRequest } from "../model-api.ts";
 import {
   type RequestTranscript,
   conversationOf,
@@ -109,7 +109,7 @@ export function chatBody(request: WireRequest, dialect: Dialect): Fields {
   return {
     model,
     messages: chatMessages(conversationOf(messages), model, dialect),
-    ...(offered.length === 0 ? {} : { tools: offered.map(toolOf) }),
+    ...(offered.length === 0 ? {} : { tools: offered.map(functionTool) }),
     // llama.cpp's server gives one call per reply unless asked for more.
     ...(offered.length > 0 && dialect === "local" ? { parallel_tool_calls: true } : {}),
     stream: true,
@@ -142,11 +142,6 @@ function heldFormat(schema: JsonSchema, dialect: Dialect): Fields {
   };
   return { name: HELD, strict: false, schema: around };
 }
-
-const toolOf = ({ name, description, schema }: WireRequest["tools"][number]): Fields => ({
-  type: "function",
-  function: { name, description, parameters: schema },
-});
 
 /** vLLM, SGLang and llama.cpp pass `chat_template_kwargs` to the model's template. */
 function thinkingOf(think: boolean, dialect: Dialect): Fields {

@@ -20,7 +20,6 @@ import type {
   Compound,
   List,
   Node,
-  WordPiece,
   ShellReading,
   Redirect,
   Simple,
@@ -35,6 +34,7 @@ import {
   type ScriptPart,
   type ScriptReader,
   scriptsIn,
+  textPieces,
   wordOf,
   wordsOf,
 } from "./unbash-words.ts";
@@ -289,18 +289,16 @@ function bodyOf(source: HereDoc, converter: Converter): Word {
   const stripped = operator === "<<-";
   const tabless = (text: string): string => (stripped ? text.replaceAll(/^\t+/gm, "") : text);
   const span = converter.span(body);
-  if (delimiter?.quoted === true) return { span, pieces: asText(tabless(body.text)) };
+  if (delimiter?.quoted === true) return { span, pieces: textPieces(tabless(body.text)) };
   if (converter.tooMany(body)) return { span, pieces: [] };
-  if (body.parts === undefined) return { span, pieces: asText(unescaped(tabless(body.text))) };
+  if (body.parts === undefined) return { span, pieces: textPieces(unescaped(tabless(body.text))) };
   const pieces = body.parts.flatMap((part) =>
     part.type === "Literal"
-      ? asText(unescaped(tabless(part.text)))
+      ? textPieces(unescaped(tabless(part.text)))
       : plainPieces(part, { from: 0, quoted: true, read: converter }),
   );
   return { span, pieces: merged(pieces) };
 }
-
-const asText = (text: string): readonly WordPiece[] => (text === "" ? [] : [{ kind: "text", text }]);
 
 /** The meaning of a backslash in a here-document with an unquoted delimiter. */
 const unescaped = (text: string): string =>

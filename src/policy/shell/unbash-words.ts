@@ -82,7 +82,8 @@ export function assignmentAsWord(source: Source, read: ScriptReader): Word {
   return { span: [source.pos, source.end], pieces: merged([{ kind: "text", text: before }, ...pieces]) };
 }
 
-const textPieces = (text: string): readonly WordPiece[] => (text === "" ? [] : [{ kind: "text", text }]);
+export const textPieces = (text: string): readonly WordPiece[] =>
+  text === "" ? [] : [{ kind: "text", text }];
 
 /** The piece for an unquoted leading `~`, and the length of the text that it covers. */
 function tildeOf(text: string): readonly [readonly WordPiece[], number] {

@@ -12,6 +12,7 @@ import {
   shellMarks,
 } from "./marks.ts";
 import { Syntax } from "./syntax-marks.ts";
+import { utf16Encoding } from "../../core/raw-data.ts";
 
 /**
  * Cuts files into pieces. The pieces are consecutive and together make up the decoded text, without gap or overlap;
@@ -72,15 +73,10 @@ const CHARACTERS_PER_DAMAGE = 10;
  * invalid bytes become U+FFFD. UTF-16 is recognized by its byte order mark.
  */
 export function decoded(bytes: Uint8Array): string | undefined {
-  const wide = wideEncoding(bytes);
+  const wide = utf16Encoding(bytes);
   if (wide !== undefined) return textual(new TextDecoder(wide).decode(bytes), true);
   if (bytes.includes(0)) return undefined;
   return textual(new TextDecoder().decode(bytes), !isUtf8(bytes));
-}
-
-function wideEncoding(bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
-  return bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : undefined;
 }
 
 function textual(text: string, doubtful: boolean): string | undefined {

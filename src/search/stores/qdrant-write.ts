@@ -22,6 +22,7 @@ import {
   type VersionStamp,
   withoutCollection,
 } from "./qdrant-collections.ts";
+import { jsonBytes } from "../../core/ports.ts";
 
 /** What a server accepts in one request, minus room for the rest of the request. */
 const MAX_BYTES = 30 * 2 ** 20;
@@ -289,8 +290,6 @@ export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): r
   }
   return batch.length > 0 ? [...all, batch] : all;
 }
-
-const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 /** After a failure no further item begins; rejects with the first failure once everything that began has ended. */
 export async function sideBySide<T>(

@@ -12,6 +12,7 @@ import {
 } from "../../core/behaviour.ts";
 import { lastName } from "../../core/file-names.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { utf16Encoding } from "../../core/raw-data.ts";
 
 /** A file's bytes, read within bounds, and its text if it is a text. */
 export interface LookedAtFile {
@@ -63,20 +64,15 @@ export async function readLookedAt(tree: LookedAtTree, entry: TreeEntry): Promis
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 const isText = (bytes: Uint8Array): boolean =>
-  utf16Of(bytes) !== undefined || !bytes.subarray(0, PROBE_BYTES).includes(0);
-
-function utf16Of(bytes: Uint8Array): "le" | "be" | undefined {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "le";
-  return bytes[0] === 0xfe && bytes[1] === 0xff ? "be" : undefined;
-}
+  utf16Encoding(bytes) !== undefined || !bytes.subarray(0, PROBE_BYTES).includes(0);
 
 /**
  * Undefined for a file that is no text. Text in other encodings than UTF-8 is read as Latin-1, so that its words are
  * found.
  */
 function textOf(bytes: Buffer): string | undefined {
-  const wide = utf16Of(bytes);
-  if (wide !== undefined) return new TextDecoder(`utf-16${wide}`).decode(bytes);
+  const wide = utf16Encoding(bytes);
+  if (wide !== undefined) return new TextDecoder(wide).decode(bytes);
   if (!isText(bytes)) return undefined;
   if (isUtf8(bytes)) return bytes.toString("utf8");
   // The bound may have cut a character.
