@@ -1,5 +1,5 @@
 import type { Decision } from "../core/decision.ts";
-import { cutOffBy, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { type Cause, cutOffBy, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/model-provider.ts";
 import type { Answer, Question } from "../core/ports.ts";
@@ -105,7 +105,7 @@ async function runWithinLimits(
     return endUnrun(agent, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
   agent.limits.call();
   try {
-    return await judgedCall(agent, { call, prepared }, signal);
+    return await judgeAndRun(agent, { call, prepared }, signal);
   } catch (thrown) {
     if (!(thrown instanceof Stopped)) throw thrown;
     agent.limits.uncall();
@@ -124,13 +124,13 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
  * is emitted. Rejects only when the box is lost, and with `Stopped` when the call has to wait for a person; the hooks
  * run again when it is resumed.
  */
-async function judgedCall(
+async function judgeAndRun(
   agent: AgentContext,
-  hookedCall: Omit<HookedCall, "veto">,
+  proposed: Omit<HookedCall, "veto">,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const judge = await agent.judge();
-  const hooked = await beforeCall(agent, hookedCall, (changed) => prepare(agent, changed), signal);
+  const hooked = await beforeCall(agent, proposed, (changed) => prepare(agent, changed), signal);
   const { call, veto } = hooked;
   if (veto !== undefined && signal.aborted) return endUnrun(agent, call, cutOff(signal));
   const { facts, run: work, shown } = hooked.prepared.state();
@@ -139,7 +139,7 @@ async function judgedCall(
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
   if (agent.next.takesBack(call.args)) return endUnrun(agent, call, notRun(TAKEN_BACK));
   if (agent.next.isBlind(call)) return endUnrun(agent, call, notRun(BLIND));
-  const { replaces } = hookedCall;
+  const { replaces } = proposed;
   const judgedCall = { call, facts, judged, shown, replaces };
   const answer = veto === undefined ? await answerFor(agent, judgedCall, signal) : VETOED;
   if (answer.edited !== undefined) return editedCall(agent, { call, replaces }, answer.edited, signal);
@@ -147,15 +147,7 @@ async function judgedCall(
   // The time that a person takes to answer does not count.
   const began = agent.now();
   const result = answer.runs
-    ? await withCheckpoints(
-        agent,
-        { call, judged },
-        () =>
-          runWithGrant(agent, answer, signal, () =>
-            agent.writes.inOrder(facts.writes, () => run(agent, { call, work, judged }, signal)),
-          ),
-        signal,
-      )
+    ? await runJudged(agent, { call, work, judged, writes: facts.writes }, answer, signal)
     : refusal(judged, answer, veto);
   const ms = agent.now() - began;
   return endCall(agent, { call, judged, result: await afterCall(agent, hooked, result, signal), ms });
@@ -172,7 +164,7 @@ function editedCall(
   const prepared = prepare(agent, call);
   if (prepared.kind === "invalid") return endUnrun(agent, call, invalid(call, prepared.issues));
   agent.emit({ type: "call.edited", call: call.id, args: call.args });
-  return judgedCall(agent, { call, prepared, by: "the user", replaces }, signal);
+  return judgeAndRun(agent, { call, prepared, by: "the user", replaces }, signal);
 }
 
 /** If only an answer was requested, a write is turned back once. Refusals by verdict or mode explain themselves. */
@@ -232,18 +224,16 @@ async function answerFor(
   if (answer !== "waits") return answer;
   const { call, tool, text, folder, mode, grants } = question;
   const { contained, rules } = judgedCall.judged;
-  const where = folder === undefined ? {} : { folder };
-  const needs = grants === undefined ? {} : { grants };
   const waits = {
     type: "call.parked",
     call,
     tool,
     text,
-    ...where,
+    ...(folder === undefined ? {} : { folder }),
     mode,
     contained,
     rules,
-    ...needs,
+    ...(grants === undefined ? {} : { grants }),
   } as const;
   agent.onceParked.push(() => agent.emit(waits));
   throw new Stopped(question);
@@ -293,6 +283,18 @@ const decidedEvent = (
   ...(word === undefined ? {} : { told: word }),
 });
 
+/** Runs the call with its grant, between checkpoints, after earlier calls that write to the same paths. */
+function runJudged(
+  agent: AgentContext,
+  running: RunningCall,
+  answer: CallAnswer,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const inOrder = (): Promise<ToolResult> =>
+    agent.writes.inOrder(running.writes, () => run(agent, running, signal));
+  return withCheckpoints(agent, running, () => runWithGrant(agent, answer, signal, inOrder), signal);
+}
+
 /** Runs the call with the grant it was given; a grant for this call alone ends with it. */
 async function runWithGrant(
   agent: AgentContext,
@@ -315,6 +317,7 @@ async function runWithGrant(
 
 interface RunningCall {
   readonly call: ToolCall;
+  readonly writes: Facts["writes"];
   readonly work: ReturnType<PreparedCall["state"]>["run"];
   readonly judged: Judged;
 }
@@ -374,16 +377,17 @@ const REFUSED_BY: Readonly<Record<CallAnswer["by"], string>> = {
 };
 
 /** Added to the reason when the network was needed: later readers see neither the model's text nor the rules. */
-const nextStep = (rule: string | undefined, option: string, hint: string | undefined): string =>
-  option !== ""
-    ? `; grant it with ${option}`
-    : hint !== undefined && (rule === "network" || rule === "install" || hint.includes("--allow-domain"))
-      ? `; what would help: ${hint}`
-      : "";
+function nextStep(rule: string | undefined, option: string, hint: string | undefined): string {
+  if (option !== "") return `; grant it with ${option}`;
+  const isNetwork = rule === "network" || rule === "install" || hint?.includes("--allow-domain") === true;
+  return hint !== undefined && isNetwork ? `; what would help: ${hint}` : "";
+}
 
 /** No grant lifts a denial. */
 const hintOf = ({ rules: [rule], contained, decision, network }: Judged): string | undefined =>
   rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network);
+
+const causeOf = (by: CallAnswer["by"]): Cause => (by === "person" ? "user" : "policy");
 
 function refusal(judged: Judged, { by, reason, word }: CallAnswer, veto: Veto | undefined): ToolResult {
   const { rules, grants } = judged;
@@ -398,7 +402,7 @@ function refusal(judged: Judged, { by, reason, word }: CallAnswer, veto: Veto | 
   ];
   return {
     kind: "denied",
-    cause: veto === undefined ? (by === "person" ? "user" : "policy") : veto.byUser ? "user" : "program",
+    cause: veto === undefined ? causeOf(by) : veto.byUser ? "user" : "program",
     text: text.filter(Boolean).join("\n"),
     reason: `${rule?.reason ?? reason}${nextStep(rule?.id, option, hint)}`,
   };

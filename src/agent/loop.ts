@@ -198,15 +198,14 @@ async function earnedEnd(
 }
 
 /** The end of the run; undefined when the model is told what is missing. */
-const endOrNudge = (
+function endOrNudge(
   agent: AgentContext,
   earned: Exclude<Earned, { readonly kind: "earned" }>,
-): LoopEnd | undefined =>
-  earned.kind === "nudge"
-    ? earned.demand === "words"
-      ? tellModel(agent, earned.text)
-      : tellModelToCall(agent, earned.text, earned.demand)
-    : { how: "nothing_done", reason: earned.reason };
+): LoopEnd | undefined {
+  if (earned.kind !== "nudge") return { how: "nothing_done", reason: earned.reason };
+  if (earned.demand === "words") return tellModel(agent, earned.text);
+  return tellModelToCall(agent, earned.text, earned.demand);
+}
 
 /** Checks the work itself: whether changed files parse, whether it was tried, and whether the check succeeds. */
 async function provenEnd(

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { statfs } from "node:fs/promises";
 import path from "node:path";
-import * as z from "zod";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { asSeenFrom, isInside } from "../core/file-names.ts";
+import { isInside } from "../core/file-names.ts";
 import type { BlockedConnection } from "../core/network.ts";
 import type {
   Change,
@@ -14,10 +12,7 @@ import type {
   OldJob,
   OwnedBox,
   ParkedHandle,
-  PatternSearch,
-  SearchResult,
 } from "../core/ports.ts";
-import { textOfBytes } from "../core/raw-data.ts";
 import { type LogKeeper, notesOf } from "../core/run-record.ts";
 import {
   type BegunJob,
@@ -30,6 +25,8 @@ import {
   startCommand,
   type StartedCommand,
 } from "./box-command.ts";
+import { type DiskBudget, watchDisk } from "./disk-budget.ts";
+import { searchCommand, searchResult } from "./pattern-search.ts";
 import type { PausedRunner, RunnerClient } from "./runner-client.ts";
 import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner-files.ts";
 import { KEY_BYTES } from "./runner-protocol.ts";
@@ -347,120 +344,3 @@ export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
     for (const change of all) if (change.kind !== "folder") yield change;
   },
 });
-
-/** Text in ripgrep's JSON: plain, or base64 if it is not UTF-8. */
-const ripgrepText = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
-const ripgrepMatch = z.object({
-  type: z.literal("match"),
-  data: z.object({ path: ripgrepText, lines: ripgrepText, line_number: z.number() }),
-});
-
-const SEARCH_OUTPUT_BYTES = 16 * 2 ** 20;
-const SEARCH_MS = 60_000;
-const NO_PROGRAM = 127;
-/** ripgrep exits with 1 when no line matches and with 2 for an error. */
-const RIPGREP_ERROR = 2;
-
-/** The ripgrep command line of a search. Paths in its output are relative to the folder it runs in. */
-export const searchCommand = ({ pattern, limit }: PatternSearch, folder: string): ExecRequest => ({
-  words: ["rg", "--json", "--hidden", "--glob=!.git", `--max-count=${limit + 1}`, "--sort=path"].concat([
-    "-e",
-    pattern,
-    "--",
-    ".",
-  ]),
-  folder,
-  timeoutMs: SEARCH_MS,
-  keep: { head: SEARCH_OUTPUT_BYTES, tail: 4096 },
-});
-
-/** ripgrep's output. Paths inside the workspace are relative to it. */
-export function searchResult(
-  { limit }: PatternSearch,
-  { workspace, folder }: { readonly workspace: string; readonly folder: string },
-  { exit_code, stdout, stderr, reason }: ExecResult,
-): FileResult<SearchResult> {
-  if (exit_code >= RIPGREP_ERROR) {
-    const message = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
-    const code = exit_code === NO_PROGRAM ? "ENOSYS" : "EINVAL";
-    const why = message === "" ? reason : message;
-    return {
-      kind: "failed",
-      cause: "filesystem",
-      code,
-      path: folder,
-      reason: `${folder}: search: ${code}: ${why}`,
-    };
-  }
-  const found = Buffer.from(stdout.head)
-    .toString("utf8")
-    .split("\n")
-    .flatMap(lineOf)
-    .map(({ file, ...line }) => ({ path: asSeenFrom(workspace, path.join(folder, file)), ...line }));
-  return {
-    kind: "ok",
-    value: { lines: found.slice(0, limit), more: found.length > limit || stdout.lost > 0 },
-  };
-}
-
-const textOf = (value: z.infer<typeof ripgrepText>): string =>
-  "text" in value ? value.text : textOfBytes(Buffer.from(value.bytes, "base64"));
-
-function lineOf(
-  text: string,
-): readonly { readonly file: string; readonly line: number; readonly text: string }[] {
-  if (!text.startsWith('{"type":"match"') || !text.endsWith("}")) return [];
-  const { data } = ripgrepMatch.parse(JSON.parse(text));
-  return [
-    { file: textOf(data.path), line: data.line_number, text: textOf(data.lines).replace(/\r?\n$/, "") },
-  ];
-}
-
-/** No quota exists for a bind mount, so free space is watched while commands run. */
-export interface DiskBudget {
-  /** Bytes that one run may use. */
-  readonly growth: number;
-  /** Free bytes that are reserved for the host, whatever used the rest. */
-  readonly floor: number;
-  /** Free inodes that are reserved for the host. */
-  readonly inodes: number;
-}
-
-const GiB = 2 ** 30;
-const DISK_BUDGET: DiskBudget = { growth: 10 * GiB, floor: GiB, inodes: 50_000 };
-
-const POLL_MS = 250;
-
-interface Space {
-  readonly bytes: number;
-  readonly inodes: number;
-}
-
-/** Why the commands must be ended now, or undefined. A disk that was already short before the run does not count. */
-export function overBudget(start: Space, now: Space, budget: DiskBudget): string | undefined {
-  if (start.bytes - now.bytes > budget.growth) return "the run's disk budget is used up";
-  if (now.bytes < budget.floor && now.bytes < start.bytes / 2) return "the host's disk is nearly full";
-  const counted = start.inodes > budget.inodes;
-  return counted && now.inodes < budget.inodes ? "the host's file system is nearly out of inodes" : undefined;
-}
-
-async function spaceOf(folder: string): Promise<Space | undefined> {
-  const fs = await statfs(folder).catch(() => undefined);
-  return fs === undefined ? undefined : { bytes: fs.bavail * fs.bsize, inodes: fs.ffree };
-}
-
-/** Polls until it is disposed. Calls `onOver` at every poll above a limit, until there is room again. */
-async function watchDisk(
-  folder: string,
-  onOver: (reason: string) => void,
-  budget: DiskBudget = DISK_BUDGET,
-): Promise<Disposable> {
-  const start = await spaceOf(folder);
-  const timer = setInterval(() => void look(), POLL_MS).unref();
-  const look = async (): Promise<void> => {
-    const now = await spaceOf(folder);
-    const reason = start === undefined || now === undefined ? undefined : overBudget(start, now, budget);
-    if (reason !== undefined) onOver(reason);
-  };
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}

@@ -18,7 +18,7 @@ export class Demo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Demo);
-    const { runDemo } = await import("../../app/run/unattended-run.ts");
+    const { runDemo } = await import("../../app/run/demo-run.ts");
     const finished = await runDemo(this.host, await configFor(flags), flags);
     if (!flags.json && finished.answer !== null) await lastAnswer(finished.answer);
     process.exitCode = finished.exit_code;

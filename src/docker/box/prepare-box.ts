@@ -19,7 +19,7 @@ import {
 import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "../box-image.ts";
 import { networkPlace, type NetworkRequest } from "../egress/box-network.ts";
-import type { DiskBudget } from "../../boxes/box.ts";
+import type { DiskBudget } from "../../boxes/disk-budget.ts";
 import { outsideOf, type BoxEnvironment } from "../environments/environment-mounts.ts";
 import type { Isolation } from "../../boxes/workspace/layer-record.ts";
 import { makeFolder } from "../../platform/folders.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { overBudget } from "../../src/boxes/box.ts";
+import { overBudget } from "../../src/boxes/disk-budget.ts";
 
 const BUDGET = { growth: 100, floor: 50, inodes: 10 };
 const START = { bytes: 1000, inodes: 1000 };

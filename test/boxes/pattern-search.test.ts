@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ExecResult } from "../../src/core/ports.ts";
-import { searchCommand, searchResult } from "../../src/boxes/box.ts";
+import { searchCommand, searchResult } from "../../src/boxes/pattern-search.ts";
 
 const REQUEST = { pattern: "-x", limit: 2 };
 const PLACE = { workspace: "/w", folder: "/w/sub" };
