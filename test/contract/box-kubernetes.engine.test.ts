@@ -9,7 +9,7 @@ import { image as own, skip as noEngine } from "../fixtures/engine.ts";
 import { AWAY, scratch } from "../fixtures/scratch.ts";
 import { podRequest } from "../fixtures/pod-request.ts";
 import { boxContract } from "./box.ts";
-import { FILES, NEVER } from "./box-words.ts";
+import { FILES, NEVER, SHELL_WORDS } from "./box-words.ts";
 
 /**
  * `HARNESS_TEST_CLUSTER=KUBECONFIG IMAGE` is a cluster that is there for this, whose nodes have the image. Without it the API
@@ -18,22 +18,6 @@ import { FILES, NEVER } from "./box-words.ts";
 const [given = "", named = ""] = (process.env["HARNESS_TEST_CLUSTER"] ?? "").split(" ");
 const skip = given === "" ? noEngine : false;
 const image = given === "" ? own : named;
-
-const sh = (line: string, ...words: readonly string[]): readonly string[] => [
-  "sh",
-  "-c",
-  line,
-  "sh",
-  ...words,
-];
-
-const words = {
-  exit: (code: number) => sh('exit "$1"', String(code)),
-  die: (signal: number) => sh('kill -"$1" $$', String(signal)),
-  leave: (processes: number) => sh('for _ in $(seq "$1"); do sleep 60 & done; exit 0', String(processes)),
-  says: (out: string, err: string) => sh('printf %s "$1"; printf %s "$2" >&2', out, err),
-  flood: (bytes: number) => ["head", "-c", String(bytes), "/dev/zero"],
-};
 
 const stub: { place?: Awaited<ReturnType<typeof scratch>>; api?: Promise<FakeApi>; file?: string } = {};
 
@@ -88,7 +72,7 @@ boxContract(
         await place[Symbol.asyncDispose]();
       }
     };
-    return { box, words, lose, folder: request.workspace, [Symbol.asyncDispose]: close };
+    return { box, words: SHELL_WORDS, lose, folder: request.workspace, [Symbol.asyncDispose]: close };
   },
   { skip, copies: true },
 );

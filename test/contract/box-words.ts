@@ -12,6 +12,23 @@ interface BoxWords {
   readonly flood: (bytes: number) => readonly string[];
 }
 
+const sh = (line: string, ...words: readonly string[]): readonly string[] => [
+  "sh",
+  "-c",
+  line,
+  "sh",
+  ...words,
+];
+
+/** The words of boxes that have a shell. */
+export const SHELL_WORDS: BoxWords = {
+  exit: (code: number) => sh('exit "$1"', String(code)),
+  die: (signal: number) => sh('kill -"$1" $$', String(signal)),
+  leave: (processes: number) => sh('for _ in $(seq "$1"); do sleep 60 & done; exit 0', String(processes)),
+  says: (out: string, err: string) => sh('printf %s "$1"; printf %s "$2" >&2', out, err),
+  flood: (bytes: number) => ["head", "-c", String(bytes), "/dev/zero"],
+};
+
 /** A box over a workspace with FILES, watched for changes. */
 export interface Opened extends AsyncDisposable {
   readonly box: OwnedBox;

@@ -2,20 +2,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { ownerLabels } from "../../src/boxes/box-record.ts";
 import { runOnce } from "../../src/docker/engine-health.ts";
+import { PRELUDE } from "../escape/kernel-calls.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 
 /** Answers of the kernel to calls made by number, one word each: the value, or the name of the error. */
-const PRELUDE = `
-import ctypes, errno, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-arm = os.uname().machine == "aarch64"
-def call(x86, aarch64, *args):
-    number = aarch64 if arm else x86
-    if number is None: return "ENOSYS"
-    ctypes.set_errno(0)
-    value = libc.syscall(ctypes.c_long(number), *[ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_long(a) for a in args])
-    return "ok" if value >= 0 else errno.errorcode[ctypes.get_errno()]
+const START = `${PRELUDE}import sys
 HERE = -100
 os.chdir("/tmp")
 `;
@@ -24,7 +16,7 @@ async function python(code: string): Promise<string> {
   const plan = { root: ROOT, image, memory: 2 ** 28, pids: 64, labels: ownerLabels(64_323) };
   const { stdout, stderr } = await runOnce(
     engine,
-    { ...plan, argv: ["python3", "-c", PRELUDE + code] },
+    { ...plan, argv: ["python3", "-c", START + code] },
     30_000,
   );
   return `${stdout}${stderr}`.trim();
@@ -223,7 +215,7 @@ for (const [what, command] of Object.entries(WORK))
 
 test("a container without the profile does what the profile refuses", { skip }, async () => {
   const calls = ["call(90, 0, b'f', 0o4755)", "call(272, 97, 0x10000000)", "call(101, 117, 0, 0, 0, 0)"];
-  const code = `${PRELUDE}open("f", "w")\nprint(*[${calls.join(", ")}])`;
+  const code = `${START}open("f", "w")\nprint(*[${calls.join(", ")}])`;
   const container = await engine.api.createContainer({
     Image: image,
     Entrypoint: ["python3", "-c", code],

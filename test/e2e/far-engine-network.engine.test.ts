@@ -1,34 +1,24 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import test, { after, before } from "node:test";
+import test, { after } from "node:test";
 import { overNetwork } from "../fixtures/engine-over-network.ts";
 import { skip } from "../fixtures/engine.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+import { startHttp } from "../fakes/loopback.ts";
 
 /** What is granted to boxes of an engine that is named by its address, as one of another machine. */
 
 /** On the host's loopback; as a proxy it answers for any host, so that invented names work. */
-const server = createServer(({ url }, response) => {
+const server = await startHttp(({ url }, response) => {
   response.end(url?.startsWith("http://") === true ? `${url}\n` : "HOST\n");
 });
-const at = (): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
-before(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-});
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
+after(() => server[Symbol.asyncDispose]());
 
 test("a remote box reaches a granted host, and other requests are reported", { skip }, async () => {
   await using far = await overNetwork();
   await using place = await household();
-  const line = `curl -sS --noproxy '' http://${at()}/; curl -sS http://elsewhere.test/ >/dev/null`;
-  const words = ["--json", "--engine", far.host, "--allow-domain", at(), "--", "bash", "-c", line];
+  const line = `curl -sS --noproxy '' http://${server.at}/; curl -sS http://elsewhere.test/ >/dev/null`;
+  const words = ["--json", "--engine", far.host, "--allow-domain", server.at, "--", "bash", "-c", line];
   const { stdout, blocked_connections: blocked } = answerOf(await sandboxExec(place, words));
   assert.equal(stdout, "HOST\n");
   assert.match(JSON.stringify(blocked), /^\[{"host":"elsewhere\.test",.*"rule":"not-granted"/);
@@ -45,7 +35,7 @@ test(
     await using model = await startModel([bash(file("1")), bash(file("2")), { text: "Everything is done." }]);
     // The host's own way out is a stub, so that a name that is granted leads nowhere else.
     const start = {
-      env: { HTTP_PROXY: `http://${at()}`, NO_PROXY: "127.0.0.1,localhost", HARNESS_ENGINE: far.host },
+      env: { HTTP_PROXY: `http://${server.at}`, NO_PROXY: "127.0.0.1,localhost", HARNESS_ENGINE: far.host },
     };
     const words = ["run", "--json", "--on-ask", "park", ...model.flags, "do it"];
     const first = await harness(place, words, start);

@@ -1,34 +1,22 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { symlink } from "node:fs/promises";
-import { createServer } from "node:http";
-import test, { after, before } from "node:test";
+import test, { after } from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
+import { startHttp } from "../fakes/loopback.ts";
 
 /** On the host's loopback, and granted as such: nothing here leaves the machine. */
-const server = createServer(({ url }, response) => {
+const server = await startHttp(({ url }, response) => {
   // As a proxy it answers for any host, so that invented names work.
   if (url?.startsWith("http://") === true) return void response.end(`${url}\n`);
   if (url === "/much") return void response.end(Buffer.alloc(3 * 2 ** 20));
   if (url === "/away") response.writeHead(302, { Location: "http://elsewhere.test/" });
   response.end("HOST\n");
 });
-const at = (): string => {
-  const address = server.address();
-  return `127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
-};
-before(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-});
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
+after(() => server[Symbol.asyncDispose]());
 
 const sh = (line: string): readonly string[] => ["--", "bash", "-c", line];
 
@@ -37,8 +25,8 @@ const get = (url: string): string => `curl -sSL --noproxy '' http://${url}`;
 
 test("sandbox exec --allow-domain reaches that host and reports other requests", { skip }, async () => {
   await using place = await household({ ".harness/config.json": '{"max_turns": 99}' });
-  const line = `${get(`${at()}/x`)}; ${get("elsewhere.test/")} >/dev/null; ${get("elsewhere.test/")} >/dev/null`;
-  const ended = await sandboxExec(place, ["--json", "--allow-domain", at(), ...sh(line)]);
+  const line = `${get(`${server.at}/x`)}; ${get("elsewhere.test/")} >/dev/null; ${get("elsewhere.test/")} >/dev/null`;
+  const ended = await sandboxExec(place, ["--json", "--allow-domain", server.at, ...sh(line)]);
   const { stdout, blocked_connections: blocked } = answerOf(ended);
   assert.equal(stdout, "HOST\n");
   assert.deepEqual(blocked, [
@@ -54,7 +42,7 @@ test("sandbox exec --allow-domain reaches that host and reports other requests",
   // What the project brings and what cannot be trusted is said; a denied host stays so, and budgets are settings.
   const config = { deny_domains: ["127.0.0.1"], network_download: "1m" };
   await place.write(".config/harness/config.json", JSON.stringify(config));
-  const words = ["--json", "--allow-domain", at(), ...sh(get(`${at()}/x`))];
+  const words = ["--json", "--allow-domain", server.at, ...sh(get(`${server.at}/x`))];
   const denied = await sandboxExec(place, words, { env: { SSL_CERT_FILE: place.at("none.pem") } });
   const { blocked_connections: denials } = answerOf(denied);
   assert.match(JSON.stringify(denials), /"rule":"denied-host"/);
@@ -64,9 +52,9 @@ test("sandbox exec --allow-domain reaches that host and reports other requests",
   );
   assert.match(denied.stderr, /applies only where it tightens: \.harness\/config\.json/);
   await place.write(".config/harness/config.json", '{"network_download": "1m"}');
-  const much = ["--json", "--allow-domain", at(), ...sh(`${get(`${at()}/much`)} | wc -c`)];
+  const much = ["--json", "--allow-domain", server.at, ...sh(`${get(`${server.at}/much`)} | wc -c`)];
   assert.match(JSON.stringify(answerOf(await sandboxExec(place, much))), /more than the 1048576 bytes/);
-  const without = await sandboxExec(place, ["--json", ...sh(get(`${at()}/x`))]);
+  const without = await sandboxExec(place, ["--json", ...sh(get(`${server.at}/x`))]);
   assert.deepEqual([answerOf(without)["blocked_connections"], answerOf(without)["stdout"]], [[], ""]);
 });
 
@@ -105,11 +93,11 @@ test(
   async () => {
     await using place = await household({ "node_modules/.package-lock.json": lock("first") });
     await using model = await startModel([
-      { calls: [["bash", { command: get(`${at()}/away`) }]] },
+      { calls: [["bash", { command: get(`${server.at}/away`) }]] },
       { calls: [["bash", { command: INSTALL }]] },
       { text: "It could not be had." },
     ]);
-    const granted = ["--allow-domain", at(), "--allow-domain", `npm=${at()}:private`];
+    const granted = ["--allow-domain", server.at, "--allow-domain", `npm=${server.at}:private`];
     const ran = await harness(place, ["run", "--json", ...granted, ...model.flags, "get the file"]);
     const told = resultsIn(model.asked().at(-1)).join("\n");
     assert.match(told, /the host elsewhere\.test is not granted/);
@@ -136,7 +124,7 @@ test("a chat counts the packages that each request installed", { skip: noTermina
   await using place = await household({ "node_modules/.package-lock.json": lock("first") });
   const done = { text: "It is done." };
   await using model = await startModel([bash(INSTALL), done, bash("cat README.md"), done]);
-  await using terminal = onTerminal(place, ["--allow-domain", `npm=${at()}:private`, ...model.flags]);
+  await using terminal = onTerminal(place, ["--allow-domain", `npm=${server.at}:private`, ...model.flags]);
   await terminal.until(/harness> $/);
   terminal.type("install it\r");
   await terminal.until(/run it\? \[y\/N\] $/);
@@ -162,7 +150,7 @@ test("a chat counts the packages that each request installed", { skip: noTermina
 
 /** The host's own way out is a stub on loopback, so that a name that is granted leads nowhere else. */
 const upstream = (): Readonly<Record<string, string>> => ({
-  HTTP_PROXY: `http://${at()}`,
+  HTTP_PROXY: `http://${server.at}`,
   NO_PROXY: "127.0.0.1,localhost",
 });
 

@@ -1,27 +1,15 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import test, { after, before } from "node:test";
+import test, { after } from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { bash, finishedOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
+import { startHttp } from "../fakes/loopback.ts";
 
 /** Recorded where what is contained runs, then run again where every ask is refused: the proposal is what it takes. */
 
-const server = createServer((_, response) => response.end("HOST\n"));
-before(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-});
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
-const port = (): number => {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
-};
+const server = await startHttp((_, response) => response.end("HOST\n"));
+after(() => server[Symbol.asyncDispose]());
 
 const DONE: Said = { text: "Everything is done." };
 const FILES = {
@@ -35,7 +23,7 @@ const commands = (): readonly string[] => [
   "cd 'my web' && sh run.sh && cd ..",
   "echo 1 > out/r-1a2b3c4d.txt",
   "echo 2 > out/r-9f8e7d6c.txt",
-  `curl -sS --noproxy none.test http://127.0.0.1:${port()}/x > out/host.txt`,
+  `curl -sS --noproxy none.test http://127.0.0.1:${server.port}/x > out/host.txt`,
   "rm -rf out/old; ls out",
 ];
 
@@ -53,7 +41,7 @@ test(
       await using model = await startModel(replies);
       return await harness(place, ["run", "--intent", "change", ...words, ...model.flags, "do it"]);
     };
-    const wide = ["--allow-domain", `127.0.0.1:${port()},unused.example.org`];
+    const wide = ["--allow-domain", `127.0.0.1:${server.port},unused.example.org`];
     const first = await run(["--json", "--record", ...wide], said([...commands(), "cat .env", "rm -rf ~"]));
     const { recorded, denials } = finishedOf(first);
     assert.deepEqual(
@@ -63,7 +51,7 @@ test(
     );
     assert.ok(recorded !== undefined);
     const { policy, examples, allow_domains, left, refused } = recorded;
-    assert.deepEqual([allow_domains, left, refused], [[`127.0.0.1:${port()}:read`], 0, 2]);
+    assert.deepEqual([allow_domains, left, refused], [[`127.0.0.1:${server.port}:read`], 0, 2]);
     // Beside the sessions, and nothing of it in the workspace.
     assert.ok(policy.startsWith(place.path) && !policy.startsWith(place.at("work/")), policy);
     const made = [".env", "my web", "note.txt", "out", "package.json"];

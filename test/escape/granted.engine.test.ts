@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import test, { after, before, describe } from "node:test";
 import { parseGrant } from "../../src/core/network.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
@@ -9,28 +7,17 @@ import { skip } from "../fixtures/engine.ts";
 import { foundAt } from "../fixtures/https-stub.ts";
 import { realBox } from "../fixtures/real-box.ts";
 import { python } from "./kernel-calls.ts";
+import { startHttp } from "../fakes/loopback.ts";
 
 /** A server of the host's that only the proxy may lead to, under one name. */
 const visits: string[] = [];
-const server = createServer(({ headers, url }, response) => {
+const server = await startHttp(({ headers, url }, response) => {
   visits.push(headers.host ?? "");
   if (url === "/away") response.writeHead(302, { Location: "http://elsewhere.test/" });
   response.end("HOST\n");
 });
-const portOf = (): number => {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
-};
 
-before(async () => {
-  if (skip) return;
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-});
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
+after(() => server[Symbol.asyncDispose]());
 
 const GET = "curl -sS --max-time 20 http://plain.test/";
 
@@ -57,7 +44,7 @@ for (const [way, relayed] of WAYS)
     before(async () => {
       if (none !== false) return;
       const grants = [parseGrant("plain.test:80:private")];
-      const network = { grants, trust: () => Promise.resolve("trusted\n"), ...foundAt(portOf()) };
+      const network = { grants, trust: () => Promise.resolve("trusted\n"), ...foundAt(server.port) };
       const on = !relayed ? {} : { engine: kept.use(await overNetwork()).engine };
       const isolation = relayed ? "copy" : "bind";
       shared.box = kept.use(await realBox({}, { network, isolation }, on)).box;
@@ -92,7 +79,7 @@ for family, address in ((2, "198.51.100.7"), (2, "169.254.169.254"), (2, "172.17
       { skip: none },
       async () => {
         visits.length = 0;
-        const port = portOf();
+        const port = server.port;
         const line = `(exec 3<>/dev/tcp/127.0.0.1/${port}; echo GET >&3; cat <&3) 2>&1
 for at in 127.0.0.1 localhost 0.0.0.0 [::1] 2130706433 0x7f.1 127.1 [::ffff:127.0.0.1] 169.254.169.254; do
   curl -sS --noproxy '' -o /dev/null -w '%{http_code}\\n' http://$at:${port}/ -x http://127.0.0.1:3128

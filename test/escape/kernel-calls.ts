@@ -2,7 +2,7 @@
  * System calls made by number, so that no library refuses before the kernel does. `call` returns "ok" or the error's
  * name; ENOSYS if the number does not exist on this machine.
  */
-const PRELUDE = `
+export const PRELUDE = `
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
 arm = os.uname().machine == "aarch64"

@@ -1,4 +1,10 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -35,11 +41,30 @@ export interface Loopback extends AsyncDisposable {
 export const EVENTS = { "content-type": "text/event-stream; charset=utf-8" } as const;
 export const JSON_TYPE = { "content-type": "application/json; charset=utf-8" } as const;
 
+export interface HttpServer extends AsyncDisposable {
+  readonly server: Server;
+  readonly port: number;
+  /** Address and port. */
+  readonly at: string;
+}
+
+/** A web server on the host's loopback. */
+export async function startHttp(answer: RequestListener): Promise<HttpServer> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => void server.close(() => resolve()));
+  };
+  return { server, port, at: `127.0.0.1:${port}`, [Symbol.asyncDispose]: close };
+}
+
 /** Gives the answers in order; the last one is repeated. */
 export async function startLoopback(answers: readonly [Served, ...Served[]]): Promise<Loopback> {
   const heard: Heard[] = [];
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-  const server = createServer((request, response) => {
+  const server = await startHttp((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -54,12 +79,8 @@ export async function startLoopback(answers: readonly [Served, ...Served[]]): Pr
       serve(response, answers[heard.length - 1] ?? answers.at(-1) ?? {}).catch(() => response.destroy());
     });
   });
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const close = async (): Promise<void> => {
-    server.closeAllConnections();
-    await new Promise<void>((resolve) => void server.close(() => resolve()));
-  };
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = (): Promise<void> => Promise.resolve(server[Symbol.asyncDispose]());
+  const url = `http://${server.at}`;
   return { url, heard, left, close, [Symbol.asyncDispose]: close };
 }
 

@@ -5,7 +5,7 @@ import { batchOf, replies } from "../e2e/batch.ts";
 import { AWAY, scratch } from "../fixtures/scratch.ts";
 import { admissionWebhook, type Patch } from "./admission-webhook.ts";
 import { nothingLeft } from "./batch-faults.ts";
-import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { batchPlace, noBatches, sharedTeam, tasksOf } from "./batch-place.ts";
 import { look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
 
@@ -13,15 +13,11 @@ import { attached, type Cluster } from "./cluster.ts";
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
+const skip = noBatches(cluster);
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 const add = (path: string, value: unknown): Patch => ({ op: "add", path, value });
 const token = { name: "token", mountPath: "/t", readOnly: true };

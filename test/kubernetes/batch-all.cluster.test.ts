@@ -28,10 +28,10 @@ import {
   type BatchPlace,
   batchPlace,
   keptOf,
+  noBatches,
+  sharedTeam,
   type Started,
   tasksOf,
-  type Team,
-  teamOn,
 } from "./batch-place.ts";
 import { look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
@@ -40,15 +40,11 @@ import { attached, type Cluster } from "./cluster.ts";
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
+const skip = noBatches(cluster);
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 const SLOW = "sleep 25; echo two >> notes.txt";
 /** Rows, by line number. */

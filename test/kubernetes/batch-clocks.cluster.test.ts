@@ -3,20 +3,16 @@ import test, { after } from "node:test";
 import { batchOf, replies } from "../e2e/batch.ts";
 import { skewedClock } from "../fixtures/skewed-clock.ts";
 import { attached, type Cluster } from "./cluster.ts";
-import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { batchPlace, noBatches, sharedTeam, tasksOf } from "./batch-place.ts";
 
 /** Loops and a coordinator whose clocks are hours apart, on a real cluster. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
+const skip = noBatches(cluster);
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 /** The first row by a clock that is ahead, the second by one that is behind, and so on. */
 const SKEWED = skewedClock("Number(process.env.JOB_COMPLETION_INDEX) % 2 === 0 ? 7 : -7");

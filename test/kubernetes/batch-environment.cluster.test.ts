@@ -7,22 +7,18 @@ import { runProgram } from "../fixtures/cli.ts";
 import { ownImage } from "../fixtures/own-image.ts";
 import { look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
-import { batchPlace, keptOf, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { batchPlace, keptOf, noBatches, sharedTeam, tasksOf } from "./batch-place.ts";
 import { FILES, LOOK_BY_MODEL, recipeOn, SEEN_BY_MODEL } from "./pod-environment.ts";
 
 /** Rows of a Job on a real cluster whose boxes start from an environment built for their repository, and pushed. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
+const skip = noBatches(cluster);
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 const added = (patch: string): string =>
   [...patch.matchAll(/^\+(?!\+)(.*)$/gm)].map(([, line]) => `${line}\n`).join("");

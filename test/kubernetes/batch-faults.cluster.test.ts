@@ -15,21 +15,17 @@ import {
   underWay,
   untilPrinted,
 } from "./batch-faults.ts";
-import { batchPlace, type Started, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { batchPlace, noBatches, sharedTeam, type Started, tasksOf } from "./batch-place.ts";
 
 /** Faults of a batch in a real cluster: nothing is lost, nothing ends twice, and each cause has its own name. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
+const skip = noBatches(cluster);
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 const SLOW = "sleep 12; echo two >> notes.txt";
 

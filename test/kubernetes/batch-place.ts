@@ -38,6 +38,20 @@ export async function teamOn(cluster: Cluster): Promise<Team> {
   };
 }
 
+/** One team for all tests of a file; the first that needs it sets it up. */
+export function sharedTeam(cluster: Cluster): AsyncDisposable & { readonly team: () => Promise<Team> } {
+  const shared: { team?: Promise<Team> } = {};
+  return {
+    team: () => (shared.team ??= teamOn(cluster)),
+    [Symbol.asyncDispose]: async () => (await shared.team)?.[Symbol.asyncDispose](),
+  };
+}
+
+/** Why batches cannot be tested on this cluster, or false. */
+export const noBatches = ({ release, network }: Cluster): string | false =>
+  (release === "1.20" && "its Jobs have no back-off for each index") ||
+  (network !== "enforced" && `boxes need a network that is shut: it is ${network}`);
+
 export interface BatchPlace extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly space: OwnSpace;

@@ -5,21 +5,17 @@ import { runProgram } from "../fixtures/cli.ts";
 import { batchOf, replies } from "../e2e/batch.ts";
 import { look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
-import { batchPlace, keptOf, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { batchPlace, keptOf, noBatches, sharedTeam, tasksOf } from "./batch-place.ts";
 
 /** A batch as a Job of a real cluster, from the command to the patches in its volume. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
+const skip = noBatches(cluster);
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 const byRow = (of: ReturnType<typeof batchOf>): readonly unknown[] =>
   of.rows.toSorted((a, b) => a.row - b.row).map(({ row, exit_code, cause }) => [row, exit_code, cause]);

@@ -4,7 +4,7 @@ import { batchOf, replies } from "../e2e/batch.ts";
 import { service } from "../e2e/secret-service.ts";
 import { startModel } from "../e2e/run-command.ts";
 import { runProgram } from "../fixtures/cli.ts";
-import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { batchPlace, sharedTeam, tasksOf } from "./batch-place.ts";
 import { look } from "./cluster-api.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
@@ -73,11 +73,9 @@ test("so does a run whose folder has an environment that the node has pulled", {
   await nothingLeft(place);
 });
 
-const shared: { team?: Promise<Team> } = {};
-const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
-after(async () => {
-  await (await shared.team)?.[Symbol.asyncDispose]();
-});
+const shared = sharedTeam(cluster);
+const { team } = shared;
+after(() => shared[Symbol.asyncDispose]());
 
 test(
   "each row of a batch ends with exit 6 and the reason `sandbox` once its attempts are used up, and its model is asked nothing more",

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import path from "node:path";
-import test, { after, before } from "node:test";
+import test, { after } from "node:test";
 import { parseGrant } from "../../../src/core/network.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
@@ -13,10 +13,11 @@ import { skip } from "../../fixtures/engine.ts";
 import { foundAt } from "../../fixtures/https-stub.ts";
 import { boxesOver } from "../../fixtures/standing-boxes.ts";
 import { realBox } from "../../fixtures/real-box.ts";
+import { startHttp } from "../../fakes/loopback.ts";
 
 /** Answers at once, except for /held, which is answered when `release` is called. */
 const held: ServerResponse[] = [];
-const server = createServer(({ url = "" }, response) => {
+const server = await startHttp(({ url = "" }, response) => {
   if (url.startsWith("/held")) held.push(response);
   else if (url.startsWith("/size/")) response.end(Buffer.alloc(Number(url.slice(6)), "x"));
   else response.end("hello\n");
@@ -25,18 +26,10 @@ const release = (): void => {
   for (const response of held.splice(0)) response.end("late\n");
 };
 
-before(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-});
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
+after(() => server[Symbol.asyncDispose]());
 
 function granted(): NetworkRequest {
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const { port } = server;
   return {
     grants: [parseGrant("plain.test:80:private")],
     trust: () => Promise.resolve(""),
@@ -148,7 +141,7 @@ test("a thousand simultaneous tunnels each get their own answer", { skip }, asyn
   await using real = await granting();
   const request = { words: ["python3", "-c", TUNNELS], timeoutMs: 60_000, keep: { head: 4096, tail: 0 } };
   const running = real.box.exec(request, AbortSignal.timeout(60_000));
-  while (held.length < 1000) await Promise.race([once(server, "request"), running.then(assertNone)]);
+  while (held.length < 1000) await Promise.race([once(server.server, "request"), running.then(assertNone)]);
   release();
   const { stdout, stderr } = await running;
   assert.equal(Buffer.concat([stdout.head, stderr.head]).toString("utf8"), "asked\n1000\n");
@@ -198,7 +191,7 @@ test("a box that ends with open tunnels leaves no container, process or folder",
   const source = HostConfig.Mounts?.find(({ Target }) => Target === "/run/harness")?.Source ?? "";
   assert.ok(existsSync(path.join(source, "egress.sock")));
   const running = sh(real, "curl -sS http://plain.test/held/end").catch(() => undefined);
-  while (held.length === 0) await once(server, "request");
+  while (held.length === 0) await once(server.server, "request");
   await real[Symbol.asyncDispose]();
   await running;
   release();

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
 import path from "node:path";
-import test, { after, before } from "node:test";
+import test, { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseGrant } from "../../../src/core/network.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
@@ -14,20 +12,13 @@ import { foundAt } from "../../fixtures/https-stub.ts";
 import { boxesOver } from "../../fixtures/standing-boxes.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { openBox, type Opened } from "../box/open-box.ts";
+import { startHttp } from "../../fakes/loopback.ts";
 
-const server = createServer((_, response) => response.end("hello\n"));
-before(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-});
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
+const server = await startHttp((_, response) => response.end("hello\n"));
+after(() => server[Symbol.asyncDispose]());
 
 function granted(trust: string): NetworkRequest {
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const { port } = server;
   const grants = [parseGrant("plain.test:80:private")];
   return { grants, trust: () => Promise.resolve(trust), ...foundAt(port) };
 }
