@@ -308,6 +308,9 @@ export interface FailedStep {
   readonly continues?: boolean;
 }
 
+/** Lines without a word of their own, and where npm keeps its log inside the box. */
+const EMPTY = /^\s*(?:npm (?:error|ERR!)\s*(?:\d{3}\s*|A complete log of this run .*)?)?$/;
+
 /** An error with the lines that say what went wrong: the first of them, and the last ones printed. */
 export function stepFailed({
   title,
@@ -316,7 +319,7 @@ export function stepFailed({
   refused = "",
   continues = true,
 }: FailedStep): HarnessError {
-  const all = `${output}\n${refused}`.split("\n").filter((line) => line.trim() !== "");
+  const all = `${output}\n${refused}`.split("\n").filter((line) => !EMPTY.test(line));
   const [telling, last] = [
     all
       .slice(0, -LAST_LINES)

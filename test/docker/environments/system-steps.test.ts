@@ -145,6 +145,24 @@ test("java's remark about its environment is not taken for its version", async (
 const remedyOf = (output: string, refused = ""): string =>
   stepFailed({ title: "npm ci", output, reason: "exit code 1", refused }).remedy;
 
+test("a failure shows what npm says is wrong, not its empty lines and the help below", () => {
+  const help = Array.from({ length: 12 }, (_each, at) => `npm error   --option-${at}`);
+  const output = [
+    "npm error code EUSAGE",
+    "npm error",
+    "npm error `npm ci` can only install packages in sync.",
+    "npm error",
+    "npm error Missing: left-pad@1.3.0 from lock file",
+    "npm error",
+    ...help,
+    "npm error 404",
+    "npm error A complete log of this run can be found in: /var/cache/x.log",
+  ].join("\n");
+  const { message } = stepFailed({ title: "npm ci", output, reason: "exit code 1" });
+  assert.match(message, /\n {4}npm error Missing: left-pad@1\.3\.0 from lock file\n/);
+  assert.doesNotMatch(message, /npm error\s*\n|404|complete log/);
+});
+
 test("a step that fails because of a refused host names the flag that grants it, but only if the proxy said so", () => {
   const refused =
     "refused: a.example: the host a.example is not granted; --allow-domain a.example would grant it";
