@@ -22,7 +22,7 @@ import { type Host, packageRoot } from "../host.ts";
 import { detectRecipe, type ProjectFile, projectFiles } from "../../docker/environments/detect-recipe.ts";
 import { registriesUsed } from "../../docker/environments/system-steps.ts";
 import { firstOf } from "../../core/wording.ts";
-import { emptySubmodules } from "../../docker/environments/unserved.ts";
+import { emptySubmodules, lfsPointers } from "../../docker/environments/unserved.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import { type Context, type ContextFile, readContext } from "../../docker/environments/context-files.ts";
@@ -206,7 +206,11 @@ export async function chooseRecipe(
   workspace: string,
   name: string | null,
 ): Promise<ChosenRecipe> {
-  const [{ files, more }, empty] = await Promise.all([projectFiles(workspace), emptySubmodules(workspace)]);
+  const [{ files, more }, empty, pointers] = await Promise.all([
+    projectFiles(workspace),
+    emptySubmodules(workspace),
+    lfsPointers(workspace),
+  ]);
   const ignored: string[] = [
     ...(more
       ? ["not all folders were searched; to name what the project needs, write a recipe: .harness/env.json"]
@@ -214,6 +218,11 @@ export async function chooseRecipe(
     ...(empty.length === 0
       ? []
       : [`empty submodules of git: ${firstOf(empty, 5)}. To fill them: git submodule update --init`]),
+    ...(pointers.length === 0
+      ? []
+      : [
+          `pointers of git-lfs instead of files: ${firstOf(pointers, 5, (file) => file)}. To get the files: git lfs pull`,
+        ]),
   ];
   const detected = (): FoundRecipe => detectRecipe(files);
   if (name !== null) return { ...(await namedRecipe(host, name, detected)), top: workspace, files, ignored };

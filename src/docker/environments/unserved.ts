@@ -81,3 +81,58 @@ export async function emptySubmodules(workspace: string): Promise<readonly strin
   );
   return folders.filter((_, index) => names[index]?.length === 0);
 }
+
+/** A pointer is about 130 bytes long. */
+const POINTER_BYTES = 1024;
+const MAX_POINTER_FOLDERS = 200;
+const MAX_POINTER_FILES = 2000;
+const MAX_POINTER_DEPTH = 4;
+
+/**
+ * Files that are pointers of git-lfs instead of their contents, among those that the top's `.gitattributes` names by
+ * their endings or folders.
+ */
+export async function lfsPointers(workspace: string): Promise<readonly string[]> {
+  const bytes = await readRegular(path.join(workspace, ".gitattributes"), {
+    links: "refuse",
+    max: MAX_BYTES,
+  }).catch(() => undefined);
+  const patterns = (bytes?.toString("utf8") ?? "")
+    .split("\n")
+    .filter((line) => /\sfilter=lfs(?:\s|$)/.test(line))
+    .map((line) => line.trim().split(/\s/, 1)[0] ?? "");
+  if (patterns.length === 0) return [];
+  const ends = patterns.flatMap((each) => /^(?:\*\*\/)?\*(\.[\w.-]+)$/.exec(each)?.[1] ?? []);
+  const starts = patterns.flatMap((each) => /^\/?([\w./-]+?)(?:\/\*\*?)?$/.exec(each)?.[1] ?? []);
+  const isTracked = (file: string): boolean =>
+    ends.some((end) => file.endsWith(end)) ||
+    starts.some((start) => file === start || file.startsWith(`${start}/`));
+  const files = (await filesBelow(workspace)).filter(isTracked).slice(0, MAX_POINTER_FILES);
+  const found = await Promise.all(files.map((file) => isPointer(path.join(workspace, file))));
+  return files.filter((_file, index) => found[index]);
+}
+
+async function filesBelow(workspace: string): Promise<readonly string[]> {
+  const files: string[] = [];
+  let level = [""];
+  for (let depth = 0; depth <= MAX_POINTER_DEPTH && level.length > 0; depth += 1) {
+    const entries = await Promise.all(
+      level.slice(0, MAX_POINTER_FOLDERS).map(async (folder) => {
+        const all = await readdir(path.join(workspace, folder), { withFileTypes: true }).catch(() => []);
+        return all.map((entry) => ({ entry, at: path.posix.join(folder, entry.name) }));
+      }),
+    );
+    files.push(...entries.flat().flatMap(({ entry, at }) => (entry.isFile() ? [at] : [])));
+    level = entries
+      .flat()
+      .filter(({ entry }) => entry.isDirectory() && entry.name !== ".git" && entry.name !== "node_modules")
+      .map(({ at }) => at);
+  }
+  return files;
+}
+
+/** A file that is longer than a pointer is refused by its size. */
+async function isPointer(file: string): Promise<boolean> {
+  const bytes = await readRegular(file, { links: "refuse", max: POINTER_BYTES }).catch(() => undefined);
+  return bytes?.toString("latin1").startsWith("version https://git-lfs") === true;
+}

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
 import test from "node:test";
 import { detectRecipe, projectFiles } from "../../../src/docker/environments/detect-recipe.ts";
 import { majorOfRange, numbersIn } from "../../../src/docker/environments/ecosystems.ts";
 import { readRecipe } from "../../../src/docker/environments/recipe.ts";
 import { buildInPlace, byProductsLast } from "../../../src/docker/environments/python-project.ts";
-import { emptySubmodules } from "../../../src/docker/environments/unserved.ts";
+import { emptySubmodules, lfsPointers } from "../../../src/docker/environments/unserved.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { SHAPES } from "./project-shapes.ts";
 
@@ -167,4 +168,26 @@ test("files that a build writes beside the sources come first, with the line tha
   );
   assert.equal(buildInPlace(steps("npm ci"), lost), undefined);
   assert.equal(buildInPlace(steps(pip, "a'; touch x"), lost), undefined);
+});
+
+test("pointers of git-lfs are found among the files that .gitattributes names", async () => {
+  const pointer = "version https://git-lfs.example/spec/v1\noid sha256:00\nsize 12345\n";
+  await using place = await scratch({
+    ".gitattributes": "*.bin filter=lfs diff=lfs -text\n/data/** filter=lfs\n*.txt text\n",
+    "a.bin": pointer,
+    "deep/er/b.bin": pointer,
+    "data/c/d.csv": pointer,
+    "e.bin": "contents",
+    "f.txt": pointer,
+    "large.bin": pointer.padEnd(5000),
+    "node_modules/x/g.bin": pointer,
+  });
+  await symlink("a.bin", place.at("link.bin"));
+  assert.deepEqual([...(await lfsPointers(place.path))].toSorted(), [
+    "a.bin",
+    "data/c/d.csv",
+    "deep/er/b.bin",
+  ]);
+  await using plain = await scratch({ "a.bin": pointer });
+  assert.deepEqual(await lfsPointers(plain.path), []);
 });
