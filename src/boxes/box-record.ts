@@ -1,5 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import * as z from "zod";
@@ -37,6 +48,7 @@ const LABEL = {
   start: "dev.harness.owner_start",
   boot: "dev.harness.boot_id",
   machine: "dev.harness.machine",
+  space: "dev.harness.pid_namespace",
   created: "dev.harness.created",
   mode: "dev.harness.mode",
   isolation: "dev.harness.isolation",
@@ -53,6 +65,8 @@ export interface Owner {
   readonly boot: string;
   /** Set if an engine may hold things of several machines; unknown for older things and for files. */
   readonly machine?: string;
+  /** The pid namespace, on Linux: what is in another one cannot be seen by its pid. Only on boxes and their volumes. */
+  readonly space?: string;
 }
 
 /** What the labels of a box record. Its volumes carry the same labels. */
@@ -81,6 +95,7 @@ export const ownerLabels = (uid: number, owner?: Owner): Labels => ({
     ? {}
     : { [LABEL.pid]: String(owner.pid), [LABEL.start]: owner.start, [LABEL.boot]: owner.boot }),
   ...(owner?.machine === undefined ? {} : { [LABEL.machine]: owner.machine }),
+  ...(owner?.space === undefined ? {} : { [LABEL.space]: owner.space }),
 });
 
 export const boxLabels = (box: BoxIdentity): Labels => ({
@@ -145,10 +160,9 @@ export const boxFilter = (uid: number): { label: string[] } => ({
 function ownerIn(labels: Labels): Owner | undefined {
   const pid = numberIn(labels[LABEL.pid]);
   const [start, boot] = [nonEmpty(labels[LABEL.start]), nonEmpty(labels[LABEL.boot])];
-  const machine = nonEmpty(labels[LABEL.machine]);
-  return pid === undefined || pid === 0 || start === undefined || boot === undefined
-    ? undefined
-    : { pid, start, boot, ...(machine === undefined ? {} : { machine }) };
+  const [machine, space] = [nonEmpty(labels[LABEL.machine]), nonEmpty(labels[LABEL.space])];
+  if (pid === undefined || pid === 0 || start === undefined || boot === undefined) return undefined;
+  return { pid, start, boot, ...(machine && { machine }), ...(space && { space }) };
 }
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
@@ -158,9 +172,9 @@ const numberIn = (text: string | undefined): number | undefined =>
 
 /**
  * Who owns a lock or a box: a process, distinguished from every later process with the same pid.
- * Limits: only processes of the same pid namespace are visible, so an owner in another container looks dead, and so
- * does an owner on another machine that shares the state directory over the network. Boxes record their machine,
- * because one engine may have boxes of several machines.
+ * Boxes record their machine and pid namespace, because one engine may serve several machines, and several containers
+ * on each. Files do not: an owner in another container, or on another machine that shares the state directory over the
+ * network, looks dead there.
  */
 
 export async function thisProcess(): Promise<Owner> {
@@ -171,13 +185,15 @@ export async function thisProcess(): Promise<Owner> {
 
 /** Undefined if there is no such process, or only its zombie. */
 export async function processOwner(pid: number): Promise<Owner | undefined> {
-  const [boot, start] = await Promise.all([bootId(), startOf(pid)]);
-  return start === undefined ? undefined : { pid, start, boot, machine: await machineId() };
+  const [boot, start, space] = await Promise.all([bootId(), startOf(pid), pidNamespace()]);
+  if (start === undefined) return undefined;
+  return { pid, start, boot, machine: await machineId(), ...(space && { space }) };
 }
 
 /** False only if certain: another boot of this machine, no such process, another start time, or a zombie. */
 export async function isAlive(owner: Owner): Promise<boolean> {
   if ((await bootId()) !== owner.boot) return isOfAnother(owner);
+  if (await isOutOfSight(owner)) return true;
   try {
     return (await startOf(owner.pid)) === owner.start;
   } catch {
@@ -189,20 +205,25 @@ export async function isAlive(owner: Owner): Promise<boolean> {
 export const isOfAnother = async ({ boot, machine }: Owner): Promise<boolean> =>
   machine !== undefined && machine !== (await machineId()) && boot !== (await bootId());
 
+/** Whether the owner is on this machine in another pid namespace, so that its end cannot be seen. */
+export const isOutOfSight = async ({ boot, space }: Owner): Promise<boolean> =>
+  space !== undefined && boot === (await bootId()) && space !== (await pidNamespace());
+
 /** Checks each process once, however many things it owns. */
 export function liveness(): (owner: Owner) => Promise<boolean> {
   const answers = new Map<string, Promise<boolean>>();
   return (owner) => {
-    const key = `${owner.pid} ${owner.start} ${owner.boot} ${owner.machine ?? ""}`;
+    const key = `${owner.pid} ${owner.start} ${owner.boot} ${owner.machine ?? ""} ${owner.space ?? ""}`;
     const answer = answers.get(key) ?? isAlive(owner);
     answers.set(key, answer);
     return answer;
   };
 }
 
-/** Neither changes while a process lives, so each is read once. */
+/** None of them changes while a process lives, so each is read once. */
 const bootId = once(readBootId);
 const machineId = once(readMachineId);
+const pidNamespace = once(() => readlink("/proc/self/ns/pid").catch(() => undefined));
 
 function once<T>(ask: () => Promise<T>): () => Promise<T> {
   let answer: Promise<T> | undefined;

@@ -57,6 +57,20 @@ test("a process on another machine is never considered dead", { skip }, async ()
   assert.match(own.machine ?? "", /^[0-9a-f]{16}$/);
 });
 
+test(
+  "a process in another pid namespace is never considered dead, and labels keep the namespace",
+  { skip },
+  async () => {
+    const own = await thisProcess();
+    assert.match(own.space ?? "", /^pid:\[\d+\]$/);
+    const gone = { ...own, pid: 4_194_305 };
+    const { space: _, ...unknown } = gone;
+    const others = [gone, unknown, { ...gone, space: "pid:[1]" }];
+    assert.deepEqual(await Promise.all(others.map(isAlive)), [false, false, true]);
+    assert.deepEqual(boxOf(ownerLabels(5, own))?.owner, own);
+  },
+);
+
 test("a killed process is dead", { skip }, async () => {
   await using child = await sleeper();
   assert.equal(await isAlive(child.owner), true);

@@ -9,8 +9,8 @@ import {
   boxFolders,
   boxOf,
   type BoxRecord,
+  isOutOfSight,
   liveness,
-  type Owner,
   ownerLabels,
   ownFilter,
   removeBoxFolder,
@@ -43,8 +43,14 @@ export interface Reaped {
   readonly failed: readonly Left[];
 }
 
-/** A thing without owner labels (the container of one command) is a leftover once it is older than any such thing. */
+/**
+ * A thing without owner labels (the container of one command), or whose owner cannot be seen from here, is a leftover
+ * once it is older than any such thing.
+ */
 const UNOWNED_MS = 3_600_000;
+
+/** States of a container whose processes have ended. */
+const ENDED = new Set(["exited", "dead"]);
 
 interface FoundThing {
   readonly id: string;
@@ -52,6 +58,8 @@ interface FoundThing {
   readonly created: number;
   /** Set for containers. */
   readonly frozen?: boolean;
+  /** A container whose processes have not ended: so its owner lives too, even if it is in another container. */
+  readonly runs?: boolean;
 }
 
 /** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
@@ -178,7 +186,7 @@ async function list(
 function foundBox({ Id, Labels, Created, State }: ContainerInfo): readonly FoundThing[] {
   const record = boxOf(Labels);
   if (record === undefined) return [];
-  return [{ id: Id, record, created: Created * 1000, frozen: State === "paused" }];
+  return [{ id: Id, record, created: Created * 1000, frozen: State === "paused", runs: !ENDED.has(State) }];
 }
 
 function foundVolume(volume: VolumeInspectInfo & { readonly CreatedAt?: string }): readonly FoundThing[] {
@@ -197,19 +205,23 @@ const asFound = (
   folder,
 });
 
-type Judge = (owner: Owner | undefined, created: number) => Promise<boolean>;
+interface Judged extends Pick<FoundThing, "created" | "runs"> {
+  readonly record: Pick<BoxRecord, "owner">;
+}
+
+type Judge = (thing: Judged) => Promise<boolean>;
 
 function deadJudge(): Judge {
   const alive = liveness();
-  return async (owner, created) =>
-    owner === undefined ? Date.now() - created > UNOWNED_MS : !(await alive(owner));
+  return async ({ record: { owner }, created, runs = false }) => {
+    const isOld = Date.now() - created > UNOWNED_MS;
+    if (owner === undefined) return isOld;
+    return (await isOutOfSight(owner)) ? isOld && !runs : !(await alive(owner));
+  };
 }
 
-async function onlyDead<T extends { readonly record: Pick<BoxRecord, "owner">; readonly created: number }>(
-  things: readonly T[],
-  isDead: Judge,
-): Promise<readonly T[]> {
-  const dead = await Promise.all(things.map(({ record, created }) => isDead(record.owner, created)));
+async function onlyDead<T extends Judged>(things: readonly T[], isDead: Judge): Promise<readonly T[]> {
+  const dead = await Promise.all(things.map(isDead));
   return things.filter((_, index) => dead[index]);
 }
 

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
-import { makeBoxFolder, ownerLabels, thisProcess } from "../../../src/boxes/box-record.ts";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { makeBoxFolder, type Owner, ownerLabels, thisProcess } from "../../../src/boxes/box-record.ts";
 import { listBoxes, memoryOf, removeBoxes } from "../../../src/docker/box/box-list.ts";
-import { reap } from "../../../src/docker/box/reap.ts";
+import { reap, type Reaped } from "../../../src/docker/box/reap.ts";
 import { engine } from "../../fixtures/engine-api.ts";
 import { image, skip } from "../../fixtures/engine.ts";
 import { scratch } from "../../fixtures/scratch.ts";
@@ -142,3 +145,25 @@ test("boxes of another machine on the same engine are neither listed nor removed
   assert.equal(await removeBoxes(engine, UID), 0);
   assert.deepEqual(await leftOf(UID), theirs.toSorted());
 });
+
+const NEW_NAMESPACE = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+const noNamespace = spawnSync("unshare", [...NEW_NAMESPACE, "true"]).status !== 0;
+
+test(
+  "a process in another container leaves this process's boxes alone, and this one leaves its boxes alone while they run",
+  { skip: skip || (noNamespace && "no pid namespace may be made here (unshare)") },
+  async () => {
+    await using place = await scratch();
+    await using _ = cleared(UID);
+    const request = { uid: UID, stateDir: place.at("state") };
+    const ours = await realBox({ uid: UID, owner: await thisProcess() });
+    const script = fileURLToPath(new URL("../../fixtures/reap-elsewhere.ts", import.meta.url));
+    const words = [...NEW_NAMESPACE, process.execPath, script, String(UID), request.stateDir];
+    const { stdout } = await promisify(execFile)("unshare", words);
+    const there = JSON.parse(stdout) as { readonly owner: Owner; readonly reaped: Reaped };
+    assert.deepEqual([there.reaped.containers, there.reaped.failed], [[], []]);
+    const theirs = await realBox({ uid: UID, owner: there.owner, session: "theirs" });
+    assert.deepEqual((await reap(engine, request)).containers, []);
+    assert.deepEqual(await leftOf(UID), [ours, theirs].toSorted());
+  },
+);

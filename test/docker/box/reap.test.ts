@@ -142,6 +142,26 @@ test("things without an owner are removed only when they are old", { skip }, asy
   assert.deepEqual(await reaped(things, things), { containers: ["old"], volumes: ["old"], failed: [] });
 });
 
+test(
+  "things of an owner in another container are removed only when they are old and do not run",
+  { skip },
+  async () => {
+    const owner = { ...(await thisProcess()), space: "pid:[1]", pid: 4_194_305 };
+    const things = [
+      { id: "runs", states: ["running"], age: 7200 },
+      { id: "waits", states: ["paused"], age: 7200 },
+      { id: "young", states: ["exited"], age: 600 },
+      { id: "old", states: ["exited"], age: 7200 },
+    ].map((thing) => ({ ...thing, labels: labels(thing.id, owner) }));
+    const volumes = [...things, { id: "boxless", labels: labels("boxless", owner), age: 7200 }];
+    assert.deepEqual(await reaped(things, volumes), {
+      containers: ["old"],
+      volumes: ["old", "boxless"],
+      failed: [],
+    });
+  },
+);
+
 test("a box frozen by its owner after the listing is kept", { skip }, async () => {
   await using place = await scratch();
   const boxes = [
