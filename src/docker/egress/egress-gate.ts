@@ -11,12 +11,19 @@ import {
   isMethodAllowed,
   isUnreadable,
   judgeHost,
+  mayBePrivate,
   parseAuthority,
   shown,
 } from "./judge-host.ts";
 import { type RequestedHost, EgressLedger } from "./egress-ledger.ts";
 import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
-import { type HostConnection, isUnreachable, reachHost, type ReachOptions } from "./reach-host.ts";
+import {
+  type HostConnection,
+  isUnreachable,
+  leadsInside,
+  reachHost,
+  type ReachOptions,
+} from "./reach-host.ts";
 import { ByteMeter } from "./tunnel.ts";
 
 /** The most that a run may use of the network, and how long it may keep what it does not use. */
@@ -57,6 +64,8 @@ export interface AllowedRequest {
   readonly authority: Authority;
   readonly requestedHost: RequestedHost;
   readonly allowance: Allowance;
+  /** How many grants had been withdrawn when it was judged. */
+  readonly withdrawn: number;
 }
 
 /** What the client is told instead of getting a connection. */
@@ -75,6 +84,7 @@ export class EgressGate {
   readonly #options: GateOptions;
   readonly #grants = new Set<readonly Grant[]>();
   readonly #open = new Map<Duplex, AllowedRequest>();
+  #withdrawn = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -94,18 +104,21 @@ export class EgressGate {
     this.#grants.add(added);
     return () => {
       if (!this.#grants.delete(added)) return;
-      for (const [stream, { authority, allowance }] of this.#open) {
-        const verdict = this.#verdict(authority);
-        if (isDenial(verdict) || !isDeepStrictEqual(verdict, allowance)) stream.destroy();
-      }
+      this.#withdrawn += 1;
+      for (const [stream, judged] of this.#open) if (!this.#stands(judged)) stream.destroy();
     };
   }
 
-  /** Remembers this judgement of an open stream until the stream closes. */
+  /** Remembers this judgement of an open stream until the stream closes. Ends the stream if it no longer stands. */
   hold(stream: Duplex, judged: AllowedRequest): void {
     if (stream.destroyed) return;
+    if (judged.withdrawn !== this.#withdrawn && !this.#stands(judged)) return void stream.destroy();
     if (!this.#open.has(stream)) stream.once("close", () => this.#open.delete(stream));
     this.#open.set(stream, judged);
+  }
+
+  #stands({ authority, allowance }: AllowedRequest): boolean {
+    return isDeepStrictEqual(this.#verdict(authority), allowance);
   }
 
   #verdict(authority: Authority): Allowance | EgressDenial {
@@ -135,7 +148,7 @@ export class EgressGate {
     const verdict = this.#verdict(read);
     return isDenial(verdict)
       ? this.deny(requestedHost, verdict)
-      : { authority: read, requestedHost, allowance: verdict };
+      : { authority: read, requestedHost, allowance: verdict, withdrawn: this.#withdrawn };
   }
 
   /** Judges a request by its head: the host must be `judged.authority`, and the method must be granted there. */
@@ -169,11 +182,24 @@ export class EgressGate {
     return denial === undefined ? undefined : this.deny(requestedHost, denial);
   }
 
+  /** Whether only requests that are seen may use this tunnel, because its host is at a private address. */
+  async isForRequests({ authority, allowance }: AllowedRequest): Promise<boolean> {
+    const { privateMethods } = allowance;
+    if (privateMethods === null || privateMethods.length === 0) return false;
+    return leadsInside(authority, allowance, this.#options.reaching);
+  }
+
+  /** `asking`: the request that is sent; left out for a tunnel that is passed through. */
   async reach(
     { authority, requestedHost, allowance }: AllowedRequest,
     kind: "https" | "http",
+    asking?: Pick<RequestFacts, "method" | "target">,
   ): Promise<HostConnection | ErrorReply> {
-    const found = await reachHost(authority, allowance, kind, this.#options.reaching);
+    const own =
+      asking === undefined
+        ? allowance.private
+        : mayBePrivate(allowance, asking.method, pathOf(asking.target));
+    const found = await reachHost(authority, { ...allowance, private: own }, kind, this.#options.reaching);
     if (isDenial(found)) return { status: 403, words: this.deny(requestedHost, found).reason };
     if (isUnreachable(found)) {
       this.ledger.allowed(requestedHost).end("unreachable", found.unreachable);
@@ -183,6 +209,8 @@ export class EgressGate {
     return found;
   }
 }
+
+const pathOf = (target: string): string => target.replace(/\?.*$/s, "");
 
 interface RequestFacts {
   readonly method: string;
@@ -198,7 +226,7 @@ function judgeMethod(
   { methods }: Allowance,
 ): EgressDenial | undefined {
   const { host } = authority;
-  if (!isMethodAllowed(methods, method, target.replace(/\?.*$/s, "")))
+  if (!isMethodAllowed(methods, method, pathOf(target)))
     return {
       rule: "method",
       reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${asGranted(authority)}:${method} would grant it`,

@@ -225,7 +225,8 @@ class Proxy {
     const judged = this.gate.judge(url, null, null);
     if (isDenial(judged)) return refuse(client, 403, judged.reason);
     this.gate.hold(client, judged);
-    if (mustSeeInto(judged.allowance)) return this.#tunnelWithTls(client, head, judged);
+    if (mustSeeInto(judged.allowance) || (await this.gate.isForRequests(judged)))
+      return this.#tunnelWithTls(client, head, judged);
     const reached = await this.gate.reach(judged, "https");
     if (isErrorReply(reached)) return refuse(client, reached.status, reached.words);
     const hello = await this.#hello(client, head, judged);
@@ -295,7 +296,7 @@ async function servePlain(
   const denial = gate.judgeRequest(request, target, judged, 80) ?? judgeOpenly(gate, request, judged);
   if (denial !== undefined) return answerInWords(response, 403, denial.reason);
   gate.hold(request.socket, judged);
-  const reached = await gate.reach(judged, "http");
+  const reached = await gate.reach(judged, "http", { method, target });
   // The client may have left meanwhile, or its grant may have been withdrawn.
   if (response.destroyed) return void (isErrorReply(reached) || reached.socket.destroy());
   if (isErrorReply(reached)) return answerInWords(response, reached.status, reached.words);

@@ -18,6 +18,9 @@ export interface EgressDenial {
 export interface Allowance {
   /** In the form of `Grant.methods`; null: any method. */
   readonly methods: readonly string[] | null;
+  /** The same for private addresses: only grants that are marked private count there. Empty: none. */
+  readonly privateMethods: readonly string[] | null;
+  /** Whether this request, or whatever a tunnel carries, may go to a private address. */
   readonly private: boolean;
   /** A grant names this very address, or `localhost`. */
   readonly literal: boolean;
@@ -47,17 +50,24 @@ export function judgeHost(authority: Authority, rules: Rules): Allowance | Egres
       rule: "port",
       reason: `${host} is granted, its port ${port} is not; --allow-domain ${shown(authority)} would grant it`,
     };
+  const privateMethods = methodsOf(open.filter((grant) => grant.private));
   return {
-    methods: open.some(({ methods }) => methods === null)
-      ? null
-      : open.flatMap(({ methods }) => methods ?? []),
-    private: open.some((grant) => grant.private),
+    methods: methodsOf(open),
+    privateMethods,
+    private: privateMethods === null,
     literal: open.some((grant) => grant.host === host) && (authority.literal || host === "localhost"),
     secrets: rules.secrets.filter(({ hosts }) =>
       hosts.some((pattern) => coversHost({ host: pattern }, host)),
     ),
   };
 }
+
+const methodsOf = (grants: readonly Grant[]): Allowance["methods"] =>
+  grants.some(({ methods }) => methods === null) ? null : grants.flatMap(({ methods }) => methods ?? []);
+
+/** Whether this request may go to a private address: one grant must allow both. `path` without its query. */
+export const mayBePrivate = ({ privateMethods }: Allowance, method: string, path: string): boolean =>
+  isMethodAllowed(privateMethods, method, path);
 
 /** An address is never below a name. */
 const isReadAs = (grant: Grant, { literal }: Authority): boolean => !literal || !grant.host.startsWith("*.");

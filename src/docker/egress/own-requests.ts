@@ -73,7 +73,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     { judged, by, target }: JudgedRequest,
     signal: AbortSignal,
   ): Promise<OwnAnswer> {
-    const reaching = this.#gate.reach(judged, by);
+    const reaching = this.#gate.reach(judged, by, { method: request.method, target });
     const reached = await unlessAborted(signal, reaching, (late) => {
       if (!isErrorReply(late)) late.socket.destroy();
     });
@@ -90,6 +90,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     });
     this.#gate.hold(reached.socket, judged);
     try {
+      if (reached.socket.destroyed) throw new Error("its grant has ended");
       const way = { reached, judged, by, target, line };
       const answer = await this.#answer(request, way, signal);
       return {

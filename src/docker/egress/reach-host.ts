@@ -82,6 +82,17 @@ async function reachThrough(
   return isUnreachable(socket) ? socket : { socket, proxy: kind === "http" ? proxy : null };
 }
 
+/** Whether a tunnel to the host is denied only because its addresses are private. */
+export async function leadsInside(
+  authority: Authority,
+  allowance: Allowance,
+  by: ReachOptions,
+): Promise<boolean> {
+  if (by.upstream !== null && proxyFor(by.upstream, authority, "https") !== null) return false;
+  const addresses = await addressesOf(authority, allowance, by.resolve);
+  return isDenial(addresses) && addresses.rule === "private-address";
+}
+
 async function addressesOf(
   authority: Authority,
   allowance: Allowance,

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { bytesOf, isDenial, shown } from "./judge-host.ts";
+import { bytesOf, isDenial, mayBePrivate, shown } from "./judge-host.ts";
 import { type EgressGate, isErrorReply, type AllowedRequest } from "./egress-gate.ts";
 import {
   answerInWords,
@@ -16,10 +16,11 @@ import {
 import { verifiedTls } from "./reach-host.ts";
 import { secretSwap } from "./secret-swap.ts";
 
-/** A tunnel whose TLS ends here, and the connection to the host that its requests share. */
+/** A tunnel whose TLS ends here, and the connections to the host that its requests share. */
 interface EndedTunnel {
   readonly judged: AllowedRequest;
-  readonly agent: HostAgent;
+  /** For requests that may go to a private address, and for the others. */
+  readonly agents: { readonly inside: HostAgent; readonly outside: HostAgent };
   isIdle: boolean;
 }
 
@@ -75,14 +76,18 @@ export class TlsEnding {
       secureContext: this.#authority.contextFor(judged.authority.host),
       ALPNProtocols: ["http/1.1"],
     });
-    const agent = new HostAgent(this.#gate, judged);
-    const tunnel: EndedTunnel = { judged, agent, isIdle: false };
+    const agents = {
+      inside: new HostAgent(this.#gate, judged, true),
+      outside: new HostAgent(this.#gate, judged, false),
+    };
+    const tunnel: EndedTunnel = { judged, agents, isIdle: false };
     this.#tunnels.set(tls, tunnel);
     let isAgreed = false;
     tls.on("error", () => undefined).once("secure", () => (isAgreed = true));
     tls.once("close", () => {
       if (!isAgreed) this.#notAgreed(judged);
-      agent.destroy();
+      agents.inside.destroy();
+      agents.outside.destroy();
       client.destroy();
     });
     tls.setTimeout(this.#gate.limits.idleMs, () => {
@@ -128,8 +133,9 @@ export class TlsEnding {
     judged: AllowedRequest,
     tunnel: EndedTunnel,
   ): Promise<void> {
-    const { agent } = tunnel;
     const { authority, allowance, requestedHost } = judged;
+    const [method, path] = [request.method ?? "", (request.url ?? "").replace(/\?.*$/s, "")];
+    const agent = tunnel.agents[mayBePrivate(allowance, method, path) ? "inside" : "outside"];
     const line = this.#gate.ledger.allowed(requestedHost);
     const ended = await forwardRequest({
       request,
@@ -158,10 +164,10 @@ class HostAgent extends Agent {
   /** The status of the answer to a request whose connection failed. */
   status: 403 | 502 = 502;
 
-  constructor(gate: EgressGate, judged: AllowedRequest) {
+  constructor(gate: EgressGate, judged: AllowedRequest, isPrivate: boolean) {
     super({ keepAlive: true, maxSockets: 1 });
     this.#gate = gate;
-    this.#judged = judged;
+    this.#judged = { ...judged, allowance: { ...judged.allowance, private: isPrivate } };
   }
 
   override createConnection(_: object, made?: (failure: Error | null, stream: Duplex) => void): undefined {

@@ -280,7 +280,7 @@ async function pageOf(answer: AnsweredRequest, url: string, bounds: FetchBounds)
     return {
       kind: "failed",
       cause: "network",
-      reason: `it is compressed with ${packing.slice(0, 40)}, which is not supported`,
+      reason: `it is compressed with ${namedKind(packing, 40)}, which is not supported`,
     };
   }
   const { bytes, cut } = await gathered(unpack(packed.pieces), bounds.bytes);
@@ -366,7 +366,7 @@ export function contentOf({ type, bytes, cut }: Pick<Page, "type" | "bytes" | "c
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2048)).toString("latin1");
   if (head.startsWith("%PDF-") || named === "application/pdf") return { kind: "other", what: "a PDF" };
   if (!HTML.test(named) && !TEXT.test(named) && !UNKNOWN_TYPES.test(named))
-    return { kind: "other", what: `of the type ${named.slice(0, 80)}` };
+    return { kind: "other", what: `of the type ${namedKind(named, 80)}` };
   const charset = charsetIn(parameters) ?? (HTML.test(named) ? metaCharset(head) : undefined);
   const { text, notes } = decoded(bytes, charset, cut);
   if (/\0/.test(text.slice(0, 4096))) return { kind: "other", what: "binary data" };
@@ -375,6 +375,12 @@ export function contentOf({ type, bytes, cut }: Pick<Page, "type" | "bytes" | "c
     (UNKNOWN_TYPES.test(named) && /^\s*(?:<!doctype html|<html|<head|<body)/i.test(text.slice(0, 1024)));
   return { kind: isHtml ? "html" : "text", text, notes };
 }
+
+/** A header's name of a kind. Harness says it in its own words, so it must not be a sentence. */
+const namedKind = (text: string, most: number): string =>
+  text.length <= most && /^[a-z0-9!#$&^_.+-]+(?:\/[a-z0-9!#$&^_.+-]+)?$/.test(text)
+    ? text
+    : "something without a valid name";
 
 const charsetIn = (parameters: readonly string[]): string | undefined =>
   parameters

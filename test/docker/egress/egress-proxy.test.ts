@@ -198,6 +198,18 @@ test("a name that resolves to a private address is refused, unless its grant is 
   assert.deepEqual(open.dialled, ["10.1.2.3:80"]);
 });
 
+test("grants for public addresses and for private ones do not add up to more", async () => {
+  await using server = await stub(answering(httpAnswer("inside")));
+  const grants = [granted("example.org"), granted("example.org", { methods: ["GET"], private: true })];
+  const inside = { resolve: () => Promise.resolve(["10.1.2.3"]) };
+  await using way = await egress(server.port, { ...inside, grants });
+  assert.match(await exchange(way.proxy.socket, get("example.org")), /inside$/);
+  const post = get("example.org").replace("GET", "POST");
+  assert.match(await exchange(way.proxy.socket, post), /^HTTP\/1\.1 403 [^]*example\.org:private would/);
+  await using outside = await egress(server.port, { grants });
+  assert.match(await exchange(outside.proxy.socket, post), /inside$/, "the twin: a public address");
+});
+
 test("the socket is open to every user, and its folder can only be passed through", async () => {
   await using way = await egress(1, {});
   const [socket, folder] = [await stat(way.proxy.socket), await stat(path.dirname(way.proxy.socket))];

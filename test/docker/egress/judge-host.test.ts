@@ -68,7 +68,14 @@ function usable(
   addresses: readonly string[],
   more: Partial<Allowance> = {},
 ): readonly string[] | string {
-  const allowance: Allowance = { methods: null, private: false, literal: false, secrets: [], ...more };
+  const allowance: Allowance = {
+    methods: null,
+    private: false,
+    literal: false,
+    secrets: [],
+    privateMethods: [],
+    ...more,
+  };
   const found = judgeAddresses(asked(text), addresses, allowance, new Set(["8.8.4.4".replaceAll(".", ".")]));
   return isDenial(found) ? found.rule : found;
 }

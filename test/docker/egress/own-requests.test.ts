@@ -215,6 +215,16 @@ test("a proxy of the host is used, and a withdrawn grant ends its open request",
   assert.equal(await bodyOf(await own.requests.send(asking("http://example.org/a"), LIVE)), "by proxy");
   assert.match(proxy.came(), /^GET http:\/\/example\.org\/a HTTP\/1\.1\r\n[^]*proxy-authorization: Basic /);
 
+  const found = Promise.withResolvers<readonly string[]>();
+  await using silent = await stub(() => undefined);
+  await using early = way(silent.port, { resolve: () => found.promise });
+  const end = early.requests.grant([granted("example.org")]);
+  const asked = early.requests.send(asking("http://example.org/"), LIVE);
+  end();
+  found.resolve([PUBLIC]);
+  assert.equal(await bodyOf(await asked), "unreachable: its grant has ended");
+  assert.equal(silent.came(), "");
+
   await using server = await stub((socket) =>
     socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nso ")),
   );

@@ -228,6 +228,33 @@ test("a name that resolves to a private address is refused inside the tunnel", a
   assert.deepEqual(way.dialled, []);
 });
 
+const INSIDE = { resolve: () => Promise.resolve(["10.1.2.3"]) };
+
+test("a request reaches a private address only if one grant allows both its method and the address", async () => {
+  await using server = await secure(echo);
+  const readsInside = granted("example.org", { methods: READING, private: true });
+  for (const outside of [["POST"], null]) {
+    const grants = [granted("*.org", { methods: outside }), readsInside];
+    await using way = await open(server.port, { ...INSIDE, grants });
+    const one = "GET /a HTTP/1.1\nHost: example.org\n\n";
+    assert.match(
+      await through(way, `${one}POST /b ${HEAD}\nContent-Length: 0\n\n`),
+      /200 OK[^]*"\/a"[^]*HTTP\/1\.1 403 [^]*has a private/,
+    );
+    assert.deepEqual(way.dialled, ["10.1.2.3:443"]);
+  }
+});
+
+test("a tunnel to a public address is passed through if one grant allows any request there", async () => {
+  await using server = await secure(echo);
+  const grants = [granted("example.org"), granted("example.org", { methods: READING, private: true })];
+  await using way = await open(server.port, { grants });
+  const { client } = await connected(way.proxy.socket, "example.org:443");
+  const tls = connect({ socket: client, servername: "example.org", ca: WORLD.pem });
+  await once(tls, "secureConnect");
+  tls.destroy();
+});
+
 test("requests of a tunnel share a connection, and a closed one is replaced", async () => {
   let count = 0;
   await using server = await secure((request, response) => {
