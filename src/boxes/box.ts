@@ -25,7 +25,7 @@ import {
   startCommand,
   type StartedCommand,
 } from "./box-command.ts";
-import { type DiskBudget, watchDisk } from "./disk-budget.ts";
+import { type DiskBudget, fileSystemsOf, watchDisk } from "./disk-budget.ts";
 import { searchCommand, searchResult } from "./pattern-search.ts";
 import type { PausedRunner, RunnerClient } from "./runner-client.ts";
 import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner-files.ts";
@@ -62,6 +62,8 @@ export interface BoxParts {
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
   readonly place: WorkspaceLocation;
+  /** Folders of further file systems that commands fill, if the host sees them. */
+  readonly filled?: readonly string[];
   /** What the user's git tracked in the workspace before the first command. */
   readonly tracked: Tracked;
   /** Limits of disk space; the defaults when left out. */
@@ -104,7 +106,8 @@ export async function openBox(options: Omit<BoxParts, "moved" | "searches">): Pr
   };
   using stack = new DisposableStack();
   const { disk } = parts.place;
-  if (disk !== undefined) stack.use(await watchDisk(disk, endAll, parts.budget));
+  for (const folder of await fileSystemsOf([...(disk === undefined ? [] : [disk]), ...(parts.filled ?? [])]))
+    stack.use(await watchDisk(folder, endAll, parts.budget));
   const watch = stack.move();
   const start = (
     request: ExecRequest,

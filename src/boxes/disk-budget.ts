@@ -1,4 +1,4 @@
-import { statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 
 /** No quota exists for a bind mount, so free space is watched while commands run. */
 export interface DiskBudget {
@@ -31,6 +31,14 @@ export function overBudget(start: Space, now: Space, budget: DiskBudget): string
 async function spaceOf(folder: string): Promise<Space | undefined> {
   const fs = await statfs(folder).catch(() => undefined);
   return fs === undefined ? undefined : { bytes: fs.bavail * fs.bsize, inodes: fs.ffree };
+}
+
+/** One folder of each file system. */
+export async function fileSystemsOf(folders: readonly string[]): Promise<readonly string[]> {
+  const all = await Promise.all(
+    folders.map(async (folder) => [(await stat(folder).catch(() => undefined))?.dev, folder] as const),
+  );
+  return [...new Map(all.toReversed()).values()].toReversed();
 }
 
 /** Polls until it is disposed. Calls `onOver` at every poll above a limit, until there is room again. */

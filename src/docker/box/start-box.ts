@@ -14,7 +14,7 @@ import { isGvisor } from "./container-check.ts";
 import type { Workspace } from "../../boxes/workspace/box-workspace.ts";
 import { openBox, type BoxParts } from "../../boxes/box.ts";
 import { doorFor, resumeBox, type MadeBox, makeNewBox, type NewBoxOptions, parkingOf } from "./make-box.ts";
-import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
+import { type BoxMaker, type BoxRequest, prepare, type PreparedBox } from "./prepare-box.ts";
 import { holdLayer } from "../../boxes/workspace/session-layer.ts";
 
 /** Starts a verified box over a locked workspace. Leftovers of earlier runs are removed first. */
@@ -122,6 +122,7 @@ async function openPrepared(
     stateDir: maker.stateDir,
     onWarning: maker.onWarning,
     place: made.place,
+    filled: filledBy(request, maker, prepared),
     tracked,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
     ...(network === undefined ? {} : { network }),
@@ -130,6 +131,22 @@ async function openPrepared(
   });
   return Object.assign(box, { image: plan.image });
 }
+
+/**
+ * Where commands write besides the workspace: an environment's volumes lie in the engine's folder, and so does a root
+ * that can be written; a run's layers over the volumes lie in the state folder.
+ */
+const filledBy = (
+  { environment, mode }: BoxRequest,
+  { engine, stateDir }: BoxMaker,
+  { place }: PreparedBox,
+): readonly string[] =>
+  engine.endpoint.host.startsWith("unix:")
+    ? [
+        ...(environment === undefined ? [] : [environment.use === "fill" ? place.engineRoot : stateDir]),
+        ...(mode === "danger-full-access" ? [place.engineRoot] : []),
+      ]
+    : [];
 
 /** Whether no container of a dead run can still be running. */
 const isAlone = (reaped: Reaped | HarnessError): boolean =>

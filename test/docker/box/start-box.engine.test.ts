@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import test from "node:test";
 import { startBox } from "../../../src/docker/box/start-box.ts";
 import { makeVolume, removeVolume } from "../../../src/docker/environments/environment-store.ts";
@@ -67,3 +71,57 @@ test("a read-only cache is reported with the reason, and the box works otherwise
   assert.equal(warned.length, 1, warned.join("\n"));
   assert.match(warned[0] ?? "", /^cargo in the box does not use your own sources: .*EROFS/);
 });
+
+/** A file system of its own for the state folder. */
+const APART = "/dev/shm";
+const isApart = (statSync(APART, { throwIfNoEntry: false })?.dev ?? 0) !== statSync(tmpdir()).dev;
+
+test(
+  "commands that fill an environment's volume are ended although the box's own folder lies on another disk",
+  { skip: skip || (!isApart && `${APART} is not a file system of its own`) },
+  async () => {
+    await using place = await scratch({ "work/.keep": "" });
+    await giveAway(place.at("work"));
+    const stateDir = await mkdtemp(path.join(APART, "harness-test-"));
+    await using _ = { [Symbol.asyncDispose]: () => rm(stateDir, { recursive: true, force: true }) };
+    const volume = `harness-test-filled-${process.pid}`;
+    await makeVolume(engine, { id: volume, stateDir, name: volume, layer: null, image, owner: OWNER });
+    await using __ = { [Symbol.asyncDispose]: () => removeVolume(engine, volume) };
+    const target = "/var/cache/harness";
+    const environment = { image: null, volumes: [{ volume, target }], env: {}, services: [] };
+    for (const [use, isolation] of [
+      ["fill", "overlay"],
+      ["run", "bind"],
+    ] as const) {
+      await using box = await startBox(
+        { engine, root: ROOT, uid, home: place.at("home"), stateDir, onWarning: () => undefined },
+        {
+          workspace: place.at("work"),
+          mode: "workspace-write",
+          image: null,
+          limits: { memory: 2 ** 29, cpus: null, pids: 64 },
+          runtime: null,
+          isolation,
+          keep: null,
+          watchChanges: false,
+          environment: { ...environment, use, notes: place.at("notes") },
+          budget: { growth: 2 ** 27, floor: 0, inodes: 0 },
+        },
+        new AbortController().signal,
+      );
+      const words = [
+        "sh",
+        "-c",
+        `for i in $(seq 120); do head -c 8M /dev/zero >> ${target}/big; sleep 0.04; done`,
+      ];
+      const request = { words, timeoutMs: 60_000, keep: { head: 1000, tail: 0 } };
+      const { cause } = await box.exec(request, AbortSignal.timeout(90_000));
+      assert.equal(cause, "disk", use);
+      const { exit_code } = await box.exec(
+        { ...request, words: ["sh", "-c", `rm ${target}/big`] },
+        AbortSignal.timeout(90_000),
+      );
+      assert.equal(exit_code, 0);
+    }
+  },
+);
