@@ -2,7 +2,7 @@
 
 import type { Message, PromptParts, ToolCall, ToolOffer } from "../core/model-provider.ts";
 import type { Compaction, SessionRecord } from "../core/session.ts";
-import { promptBytes, TokenEstimator } from "../models/model-api.ts";
+import { promptBytes, TokenEstimator } from "../models/token-usage.ts";
 import { excerpt, standingPart } from "./prompt.ts";
 
 /** Begins messages of harness itself, which have the role of the user. */

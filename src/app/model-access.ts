@@ -21,7 +21,8 @@ import {
   writeProbe,
 } from "../models/model-probe.ts";
 import { FEW_BILLIONS, kindOf, type ModelKind, sizeInName } from "../models/model-kinds.ts";
-import { dayOf, type RequestLimits, priceOf, WireFailure } from "../models/model-api.ts";
+import { type RequestLimits, WireFailure } from "../models/model-api.ts";
+import { dayOf, priceOf } from "../models/token-usage.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
 import { OllamaWire } from "../models/providers/ollama-api.ts";
 import { fullName, ollamaModels } from "../models/providers/ollama-server.ts";

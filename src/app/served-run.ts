@@ -17,7 +17,7 @@ import type { Capabilities, Provider } from "../core/model-provider.ts";
 import type { Box } from "../core/ports.ts";
 import { maskSecrets } from "../core/secrets.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { NO_USAGE } from "../models/model-api.ts";
+import { NO_USAGE } from "../models/token-usage.ts";
 import { unlessAborted } from "../platform/waits.ts";
 import { checkpointsFor } from "./sessions/checkpoint-access.ts";
 import type { Host } from "./host.ts";

@@ -19,28 +19,30 @@ import { HeldReply, heldSchema, Holding, type KnownModel, withForm } from "./hel
 import {
   asFailure,
   type Clock,
-  costOf,
-  dayOf,
   endless,
   inShort,
   type RequestLimits,
   LIMITS,
   modelFailure,
-  NO_USAGE,
   pause,
-  priceOf,
-  promptBytes,
   realClock,
-  REFUSED_USAGE,
-  sumUsage,
-  TokenEstimator,
-  usageOf,
   wasRefused,
   Watched,
   type ModelWire,
   type WireEvent,
   WireFailure,
 } from "./model-api.ts";
+import {
+  costOf,
+  dayOf,
+  NO_USAGE,
+  priceOf,
+  promptBytes,
+  REFUSED_USAGE,
+  sumUsage,
+  TokenEstimator,
+  usageOf,
+} from "./token-usage.ts";
 import { redact } from "./provider-servers.ts";
 import { isEmpty, messageFrom, Reply, stopOf } from "./reply.ts";
 import { OfferedTools } from "./text-calls/settle.ts";

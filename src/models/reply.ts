@@ -11,7 +11,8 @@ import {
   type TextEdges,
   type ToolCall,
 } from "../core/model-provider.ts";
-import type { Counted, RequestLimits, WireEvent } from "./model-api.ts";
+import type { RequestLimits, WireEvent } from "./model-api.ts";
+import type { Counted } from "./token-usage.ts";
 import { type OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
 import type { TextCall, ReadCalls, TextCallReader } from "./text-calls/text-protocol.ts";
 

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { EXIT, HarnessError, Interrupted } from "../../core/errors.ts";
 import type { Usage } from "../../core/model-provider.ts";
 import { isInside } from "../../core/file-names.ts";
-import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
+import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { CODES } from "../interruption.ts";
 import { openBatchFolder } from "./batch-folder.ts";

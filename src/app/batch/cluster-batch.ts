@@ -14,7 +14,7 @@ import { changedTemplate, watchBatch } from "./cluster-watch.ts";
 import type { BatchCluster, SeenJob } from "../../kubernetes/batch-cluster.ts";
 import { loopDifferences, lostFields } from "../../kubernetes/pod-readback.ts";
 import { batchJob, batchName, type BatchPlan, batchRows } from "../../kubernetes/batch-job.ts";
-import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
+import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 import { openBatchFolder } from "./batch-folder.ts";
 import { codeOf } from "./batch-run.ts";
 

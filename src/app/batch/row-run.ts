@@ -7,7 +7,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Usage } from "../../core/model-provider.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
+import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 import type { RowCause, RowResult } from "../../render/batch-results.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "./child-run.ts";
 import type { Host } from "../host.ts";

@@ -9,7 +9,7 @@ import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
 import type { CandidateReport, RunChanges } from "../../core/events.ts";
 import type { Intent } from "../../core/model-provider.ts";
-import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
+import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 
 /**
  * Decisions on candidates: how many there are, how each is asked, which one counts, and what is reported at the end.

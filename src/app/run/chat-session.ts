@@ -30,7 +30,7 @@ import {
   undoNote,
 } from "./person-request.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
-import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
+import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";

@@ -20,7 +20,7 @@ import type { Limits } from "../../agent/limits.ts";
 import { denialsOf, type RunOutcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
 import { visible } from "../../core/visible.ts";
-import { NO_USAGE } from "../../models/model-api.ts";
+import { NO_USAGE } from "../../models/token-usage.ts";
 import { describeFailure } from "../stderr-messages.ts";
 import { hasChanges } from "./attempt-plan.ts";
 
