@@ -11,8 +11,6 @@ import { parkedIn, type Session, type SessionRecord, type SessionStore } from ".
 import { toolsFor } from "../../tools/index.ts";
 import type { AskPerson, Subagents, ToolContext } from "../../tools/tool-context.ts";
 import {
-  briefing,
-  gather,
   type InstructionFile,
   instructionsOrNames,
   MAX_INSTRUCTION_BYTES,
@@ -25,6 +23,7 @@ import { type Links, readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
 import { type RepositoryAround, repositoryAround } from "../project/repository-around.ts";
 import type { LazyBox } from "./lazy-box.ts";
+import { briefing, gather } from "../../agent/workspace-facts.ts";
 
 /** State that lasts from request to request of one session: what the model knows, and its tools. */
 export interface SessionState {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Box } from "../../src/core/ports.ts";
-import { gather } from "../../src/agent/prompt.ts";
+import { gather } from "../../src/agent/workspace-facts.ts";
 import { skip } from "../fixtures/engine.ts";
 import { realBox } from "../fixtures/real-box.ts";
 
