@@ -61,7 +61,7 @@ export function waves<Call extends { readonly concurrent: boolean }>(
  * Ends a round that was cancelled, or in which a call was repeated too often. Calls that will not run any more also get
  * their end event. `made`: how many calls had ended before this round.
  */
-export function endLeft(
+export function endUnfinished(
   agent: AgentContext,
   calls: readonly ToolCall[],
   made: number,

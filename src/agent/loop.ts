@@ -2,7 +2,7 @@ import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
 import { repetitionIn, type Message, type ToolCall, withoutRepetition } from "../core/model-provider.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { endLeft, readCall, runCall, waves } from "./call.ts";
+import { endUnfinished, readCall, runCall, waves } from "./call.ts";
 import type { Earned } from "./ending/deeds.ts";
 import { type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
@@ -327,7 +327,7 @@ async function runRound(
   let good = 0;
   for (const wave of planned) {
     const results = await Promise.all(wave.map((each) => runCall(agent, each, signal)));
-    if (signal.aborted || results.includes("stop")) return endLeft(agent, calls, made, signal);
+    if (signal.aborted || results.includes("stop")) return endUnfinished(agent, calls, made, signal);
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;

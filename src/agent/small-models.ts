@@ -7,7 +7,7 @@ import { lastName } from "../core/file-names.ts";
 import type { AssistantMessage, Message, Stop } from "../core/model-provider.ts";
 import { holdsMask } from "../core/secrets.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { mendable } from "./ending/bent-check.ts";
+import { filesToMend } from "./ending/bent-check.ts";
 import type { FailingCheck } from "./ending/earned-end.ts";
 import { ownLines } from "./ending/verification.ts";
 import { ask, type ReplacementRequest, type ModelReply } from "./model-request.ts";
@@ -76,7 +76,7 @@ function choices(
   clue: string,
 ): readonly string[] {
   const isRed = checked !== undefined && checked.exit_code !== 0;
-  const work = isRed ? mendable(names, request) : names;
+  const work = isRed ? filesToMend(names, request) : names;
   const named = work === names ? [] : namedIn(clue, work, BY_NAME);
   return named.length === 0 ? work : named;
 }

@@ -133,7 +133,7 @@ class Store implements SessionStore {
       "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2",
       typed,
     ) as readonly { id: string }[];
-    return onlyId(
+    return idByPrefix(
       typed,
       found.map(({ id }) => id),
     );
@@ -161,7 +161,7 @@ function inDigits(number: number, length: number): string {
 }
 
 /** The one id that a person meant, among those with this prefix. */
-export function onlyId(typed: string, found: readonly string[]): string {
+export function idByPrefix(typed: string, found: readonly string[]): string {
   const exact = found.find((id) => id === typed) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined && typed !== "") return exact;
   const why =

@@ -118,7 +118,7 @@ export function causeOf(
   const [way] = refused ?? [];
   if (way !== undefined && blocked.length === 0 && tellsOf(way.host, output))
     return { cause: "network", reason: `the box was refused a connection: ${way.reason}` };
-  const sign = blocked.length > 0 ? undefined : signOf(output);
+  const sign = blocked.length > 0 ? undefined : wallSign(output);
   return sign ?? { cause, reason: reason.startsWith("exit code ") ? "" : reason };
 }
 
@@ -245,7 +245,7 @@ const SIGNS: readonly Sign[] = [
 /** Only the end of the output is searched. */
 const LOOKED_AT = 16 * 1024;
 
-export function signOf(output: string): { readonly cause: Cause; readonly reason: string } | undefined {
+export function wallSign(output: string): { readonly cause: Cause; readonly reason: string } | undefined {
   const end = output.slice(-LOOKED_AT);
   const sign = SIGNS.find(({ form }) => form.test(end));
   return sign === undefined ? undefined : { cause: sign.cause, reason: sign.reason };

@@ -18,7 +18,7 @@ import {
 } from "../../src/core/tool.ts";
 import type { Parked, SessionRecord } from "../../src/core/session.ts";
 import { toolsFor } from "../../src/tools/index.ts";
-import { withoutMode } from "../../src/app/run/person-request.ts";
+import { typedText } from "../../src/app/run/person-request.ts";
 import { type Line, resultsOf } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
 import { crew, type Crew } from "../fakes/crew.ts";
@@ -412,7 +412,7 @@ test("a task whose run is gone is reported as lost once, and its number is not r
   await runRequest(again, request(again, { prompt: "and now?", note }), NEVER);
   const asked = again.history.messages.find(({ text }) => text.startsWith("and now?"));
   assert.match(asked?.text ?? "", /\[harness\] t1 \(go on for long\) is lost: [^]*The mode is read-only now/);
-  assert.equal(withoutMode(asked?.text ?? ""), "and now?");
+  assert.equal(typedText(asked?.text ?? ""), "and now?");
   assert.match(resultsOf(again).at(-1) ?? "", /^\[t2 is running/);
   const third = crew({ lines: [{ text: "x" }], earlier: again.records });
   await runRequest(third, request(third, { prompt: "third" }), NEVER);

@@ -7,7 +7,7 @@ import {
   namedNote,
   networkNote,
   undoNote,
-  withoutMode,
+  typedText,
 } from "../../src/app/run/person-request.ts";
 import { networkOf, systemPrompt } from "../../src/agent/prompt.ts";
 import type { Message } from "../../src/core/model-provider.ts";
@@ -29,8 +29,8 @@ test("a note that was rolled back with its message is given again", () => {
 
 test("the note is not part of what a person typed", () => {
   const note = modeNote([], "workspace-write", "danger-full-access");
-  assert.equal(withoutMode(`do it${note}`), "do it");
-  assert.equal(withoutMode("do it"), "do it");
+  assert.equal(typedText(`do it${note}`), "do it");
+  assert.equal(typedText("do it"), "do it");
 });
 
 test("a change of the network is reported when it differs from the system prompt or an earlier note", () => {
@@ -47,7 +47,7 @@ test("a change of the network is reported when it differs from the system prompt
   assert.equal(networkNote(told, pinned, npm), "");
   assert.notEqual(networkNote(told, pinned, none), "");
   const mode = modeNote([], "workspace-write", "read-only");
-  assert.equal(withoutMode(`install${note}${mode}`), "install");
+  assert.equal(typedText(`install${note}${mode}`), "install");
   assert.equal(modeNote([user(`install${note}${mode}`)], "workspace-write", "read-only"), "");
   assert.equal(networkNote([user(`install${note}${mode}`)], pinned, npm), "");
 });
@@ -73,7 +73,7 @@ test("files that were undone are reported once, and again if that was forgotten"
   ]);
   assert.match(again, /^\n\n\[harness\] Redone \(step 5\): .*some of what you changed\.$/);
   assert.equal(undoNote([user("hello")], [{ step: 4, kind: "undo", paths }]), "", "it has changed nothing");
-  assert.equal(withoutMode(`and now?${note}${again}`), "and now?");
+  assert.equal(typedText(`and now?${note}${again}`), "and now?");
   const many = undoNote(worked, [
     { step: 4, kind: "undo", paths: Array.from({ length: 50 }, (_, at) => `${at}`) },
   ]);
@@ -89,7 +89,7 @@ test("a new box is reported to a conversation that used the previous one", () =>
   const mode = modeNote([], "workspace-write", "read-only");
   assert.equal(boxNote([...worked, user(`go on${mode}`)], 2), "");
   assert.equal(boxNote([...worked, user(`go on${note}`)], 3), note);
-  assert.equal(withoutMode(`go on${note}`), "go on");
+  assert.equal(typedText(`go on${note}`), "go on");
 });
 
 test("mentioned files are listed in one line that is not part of the typed text", () => {
@@ -97,5 +97,5 @@ test("mentioned files are listed in one line that is not part of the typed text"
   const note = namedNote(["src/a.ts", "with blank.md"]);
   assert.equal(note, '\n\n[harness] With @ it names, in the workspace: "src/a.ts", "with blank.md"');
   const mode = modeNote([], "workspace-write", "read-only");
-  assert.equal(withoutMode(`see @src/a.ts${note}${mode}`), "see @src/a.ts");
+  assert.equal(typedText(`see @src/a.ts${note}${mode}`), "see @src/a.ts");
 });

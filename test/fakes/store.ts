@@ -17,7 +17,7 @@ import type { Message } from "../../src/core/model-provider.ts";
 import { memoryNotes } from "./tool-context.ts";
 import { memorySteps } from "./steps.ts";
 import { SessionClock, statusAfter } from "../../src/sessions/stored-session.ts";
-import { newId, onlyId, pageOf } from "../../src/sessions/session-store.ts";
+import { newId, idByPrefix, pageOf } from "../../src/sessions/session-store.ts";
 
 /** A store without a disk. Values are copied on the way in, so that values handed out never change. */
 export function memoryStore(now: () => number = Date.now): SessionStore {
@@ -27,7 +27,7 @@ export function memoryStore(now: () => number = Date.now): SessionStore {
   let open = true;
   const find = (given: string): MemorySession => {
     const found = [...sessions.keys()].filter((id) => id.startsWith(given));
-    return sessions.get(onlyId(given, found)) ?? assert.fail();
+    return sessions.get(idByPrefix(given, found)) ?? assert.fail();
   };
   const freeId = (): string => {
     const id = newId(clock.now());

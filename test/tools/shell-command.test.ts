@@ -8,7 +8,7 @@ import {
   envOver,
   exportedIn,
   judgedText,
-  signOf,
+  wallSign,
   stateIn,
 } from "../../src/tools/shell-command.ts";
 import { anyText, fc } from "../fixtures/property.ts";
@@ -140,7 +140,7 @@ const SIGNS: Readonly<Record<string, string>> = {
 
 for (const [output, cause] of Object.entries(SIGNS))
   test(`"${output}" indicates ${cause}`, () => {
-    assert.equal(signOf(`first\n${output}\nlast`)?.cause ?? "none", cause);
+    assert.equal(wallSign(`first\n${output}\nlast`)?.cause ?? "none", cause);
   });
 
 test("a command is judged with the variables exported by earlier calls", () => {

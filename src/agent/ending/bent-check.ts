@@ -321,7 +321,7 @@ const TESTS_ARE_WRONG =
   /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
 
 /** The files that a request for a repair is about: not those that measure the work, unless it asks for that. */
-export function mendable(paths: readonly string[], request: string): readonly string[] {
+export function filesToMend(paths: readonly string[], request: string): readonly string[] {
   const work = paths.filter((path) => !isOfTests(path) && !isRecipe(path) && !path.startsWith("."));
   return work.length === 0 || asksForTests(request, paths) ? paths : work;
 }

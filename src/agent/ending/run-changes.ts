@@ -311,7 +311,7 @@ export function withBoxLog(
 ): SeenWorkspace & BoxLogReport {
   const report = boxLogReport(log, workspace);
   const stays = staysBeside(log, workspace);
-  const left = changes && stillThere(changes, log, workspace);
+  const left = changes && withoutMoved(changes, log, workspace);
   const looks = mergedHandoff(
     handoff.filter(({ path }) => stays(path)),
     report.handoff,
@@ -322,7 +322,7 @@ export function withBoxLog(
 type Paths = Pick<RunChanges, "added" | "modified" | "deleted">;
 
 /** Leaves out what was moved out of the workspace after it was listed. */
-export function stillThere<C extends Paths>(changes: C, log: BoxLog, workspace: string): C {
+export function withoutMoved<C extends Paths>(changes: C, log: BoxLog, workspace: string): C {
   const stays = staysBeside(log, workspace);
   return { ...changes, added: changes.added.filter(stays), modified: changes.modified.filter(stays) };
 }

@@ -132,7 +132,7 @@ export async function execAnswer(
   log: BoxLog,
   workspace: string,
 ) {
-  const [{ stillThere, boxLogReport }, { execJson }, { causeOf }] = await Promise.all([
+  const [{ withoutMoved, boxLogReport }, { execJson }, { causeOf }] = await Promise.all([
     import("../../agent/ending/run-changes.ts"),
     import("../../render/renderers.ts"),
     import("../../tools/shell-command.ts"),
@@ -143,7 +143,7 @@ export async function execAnswer(
   const answer = isUnstarted(result)
     ? plain
     : { ...plain, cause: causeOf(result, `${plain.stdout}\n${plain.stderr}`).cause };
-  return { ...answer, changes: stillThere(answer.changes, log, workspace) };
+  return { ...answer, changes: withoutMoved(answer.changes, log, workspace) };
 }
 
 /** `sandbox exec` and `shell` exit with their command's code, so a missing or lost box has an exit code of its own. */

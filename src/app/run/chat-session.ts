@@ -26,14 +26,14 @@ import {
   requestedModel,
   modeNote,
   networkNote,
-  smallBy,
+  smallModelEvent,
   undoNote,
 } from "./person-request.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
-import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
+import { checkpointsFor, undoneSteps } from "../sessions/checkpoint-access.ts";
 import { logAfterEnd } from "../sessions/session-access.ts";
 import { type HarnessRequests, SessionGrants } from "./session-grants.ts";
 import type { Host } from "../host.ts";
@@ -266,7 +266,10 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   const agent = await turnContext(input, { sink, checkpoints, capabilities });
   const before = memory.history.count;
   sink.emit(startedEvent({ settings, session, resumed, workspace, task: text, chat: true }));
-  const small = smallBy(requestedModel({ settings, replayed: undefined }), (await capabilities).parameters);
+  const small = smallModelEvent(
+    requestedModel({ settings, replayed: undefined }),
+    (await capabilities).parameters,
+  );
   if (small !== undefined) sink.emit(small);
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
@@ -311,7 +314,7 @@ async function notesFor({ host, settings, conversation }: TurnInput): Promise<st
   const { mode, allow_domains, install_scripts } = settings;
   const { messages } = memory.history;
   const seen = memory.history.view();
-  const taken = undoNote(messages, await takenBack(host, session));
+  const taken = undoNote(messages, await undoneSteps(host, session));
   const changed = modeNote(seen, session.info().mode, mode);
   const note = taken + (changed === "" ? boxNote(messages, boxless) : changed);
   if (mode === "danger-full-access" || session.info().mode === "danger-full-access") return note;

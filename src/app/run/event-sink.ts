@@ -328,7 +328,7 @@ interface FailedAt {
 }
 
 /** Where a person finds the changes that a run had made when it failed. */
-export function whereLeft(
+export function whereChangesAre(
   { flags, settings, session: { id }, workspace }: FailedAt,
   changes: RunChanges | null,
 ): string {

@@ -71,7 +71,10 @@ export function requestedModel({ settings, replayed }: Pick<PersonRequest, "sett
 }
 
 /** The event for a model that is weak by its user's or its server's word but not by its name. */
-export function smallBy(model: ReturnType<typeof requestedModel>, reported?: number): EventBody | undefined {
+export function smallModelEvent(
+  model: ReturnType<typeof requestedModel>,
+  reported?: number,
+): EventBody | undefined {
   const parameters = model.fewBy(reported);
   return parameters === undefined ? undefined : { type: "model.small", parameters };
 }
@@ -107,7 +110,7 @@ const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(
  * Whether the words ask for no change of their own ("go on", "and now?"): then they belong to the session's earlier
  * task.
  */
-export const goesOnOnly = ({ resumed, prompt, flags }: PersonRequest): boolean =>
+export const onlyContinues = ({ resumed, prompt, flags }: PersonRequest): boolean =>
   resumed &&
   flags.intent === undefined &&
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
@@ -116,7 +119,7 @@ export const goesOnOnly = ({ resumed, prompt, flags }: PersonRequest): boolean =
  * Whether the words only ask to run something, or only to look. Not guessed if `--intent` or candidates say what is
  * wanted.
  */
-export function wantedOf({
+export function wantedByWords({
   prompt,
   flags,
   parkedRun,
@@ -156,7 +159,7 @@ export async function verificationFor(
 async function ownCheck(personRequest: PersonRequest): Promise<Check | undefined> {
   const { settings, flags, prompt, parkedRun } = personRequest;
   const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, settings.mode);
-  const { runs, looks } = wantedOf(personRequest);
+  const { runs, looks } = wantedByWords(personRequest);
   if (intent !== "change" || settings.mode === "read-only" || runs || looks) return undefined;
   const command = await ownTests(personRequest);
   return command === undefined ? undefined : { command, by: "project" };
@@ -174,7 +177,7 @@ async function ownTests(personRequest: PersonRequest): Promise<string | undefine
 /** Tells a small model how to run the tests; without this, it may mistake a CI workflow for them. */
 export async function testsNote(personRequest: PersonRequest): Promise<string> {
   if (
-    !wantedOf(personRequest).runs ||
+    !wantedByWords(personRequest).runs ||
     !/\b(?:tests?|suite)\b/i.test(personRequest.prompt) ||
     !(await isWeak(personRequest))
   )
@@ -275,7 +278,7 @@ export const namedNote = (files: readonly string[]): string =>
     : `\n\n[harness] With @ it names, in the workspace: ${files.map((file) => JSON.stringify(file)).join(", ")}`;
 
 /** The text that the person typed, without notes. */
-export const withoutMode = (text: string): string =>
+export const typedText = (text: string): string =>
   [UNDO_NOTE, BOX_NOTE, NOTE, NETWORK_NOTE, LOST_NOTE, NAMED_NOTE].reduce(
     (typed, note) => typed.replace(note, ""),
     text,

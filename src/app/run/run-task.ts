@@ -26,7 +26,7 @@ import { type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
 import type { AnswerGrant } from "../../core/network.ts";
 import type { Approver, Index } from "../../core/ports.ts";
 import { unlessAborted } from "../../platform/waits.ts";
-import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
+import { checkpointsFor, undoneSteps } from "../sessions/checkpoint-access.ts";
 import { openExtensions } from "../project/open-extensions.ts";
 import { HarnessRequests, SessionGrants } from "./session-grants.ts";
 import type { Host } from "../host.ts";
@@ -38,15 +38,15 @@ import { isSmallWindow } from "../../models/model-kinds.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts, runBox } from "./agent-assembly.ts";
 import {
-  goesOnOnly,
+  onlyContinues,
   hasWorked,
   requestedModel,
-  smallBy,
+  smallModelEvent,
   stepsBefore,
   testsNote,
   undoNote,
   verificationFor,
-  wantedOf,
+  wantedByWords,
   yamlError,
 } from "./person-request.ts";
 import {
@@ -58,7 +58,7 @@ import {
   startedEvent,
   type WaitingSink,
   waitingSink,
-  whereLeft,
+  whereChangesAre,
 } from "./event-sink.ts";
 import { boxChanges, type LazyBox } from "./lazy-box.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
@@ -133,17 +133,17 @@ async function runSteps(input: RunInput, progress: RunProgress): Promise<Finishe
   });
   progress.agent = agent;
   if (ends !== null) {
-    ends.facts = { request: input.prompt, isWeak: agent.isWeak, ...wantedOf(input) };
+    ends.facts = { request: input.prompt, isWeak: agent.isWeak, ...wantedByWords(input) };
     ends.candidate = flags.candidate;
   }
-  const taken = input.resumed ? undoNote(agent.history.messages, await takenBack(input.host, session)) : "";
+  const taken = input.resumed ? undoNote(agent.history.messages, await undoneSteps(input.host, session)) : "";
   const request = {
     prompt: input.prompt,
     taken,
     note: (await testsNote(personRequest)) + note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
-    goesOn: goesOnOnly(input),
+    goesOn: onlyContinues(input),
     workedBefore: input.resumed && hasWorked(session),
     preflight: flags.preflight === true || isSmall,
     session: session.id,
@@ -167,7 +167,7 @@ async function runSteps(input: RunInput, progress: RunProgress): Promise<Finishe
   const finished = await running.catch(async (thrown: unknown) => {
     // Asked now, while the box is still there.
     const seen = await request.changes(true).catch(() => undefined);
-    Object.assign(progress, { seen, where: whereLeft(input, seen?.changes ?? null) });
+    Object.assign(progress, { seen, where: whereChangesAre(input, seen?.changes ?? null) });
     throw thrown;
   });
   progress.finished = finished;
@@ -293,7 +293,7 @@ async function contextFor(
   });
   const { context: tokens, origin, parameters } = await capabilities;
   const isNarrow = requested.isServed && isSmallWindow({ tokens, known: origin.context !== "guess" });
-  const small = smallBy(requested, parameters);
+  const small = smallModelEvent(requested, parameters);
   if (small !== undefined) sink.emit(small);
   return { agent, isSmall: isNarrow || agent.isWeak };
 }

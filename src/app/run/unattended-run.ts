@@ -8,7 +8,7 @@ import { type Host, runWorkspace } from "../host.ts";
 import { interruption } from "../interruption.ts";
 import { checkModelSettings, priceToday, refuseUnpriced } from "../model-access.ts";
 import {
-  clearLeft,
+  clearPassingLeftovers,
   earlierSession,
   newSession,
   openSessions,
@@ -63,7 +63,7 @@ export async function runUnattended({
   await answerFor(flags["output-schema"]);
   const plan = attemptsFor({ settings, origins, flags, prompt });
   if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
-  await clearLeft(host);
+  await clearPassingLeftovers(host);
   using store = openSessions(host, noteTo(flags.quiet));
   const here = runWorkspace(folder);
   if (plan.count > 1) {

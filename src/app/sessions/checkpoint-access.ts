@@ -104,7 +104,7 @@ export async function diffOfSession({ places }: Host, session: Session, from: nu
 }
 
 /** Undo and redo steps of a person that no later work of the session followed. */
-export async function takenBack({ places }: Host, session: Session): Promise<readonly UndoneStep[]> {
+export async function undoneSteps({ places }: Host, session: Session): Promise<readonly UndoneStep[]> {
   const all = session.steps.all();
   const last = all.findLastIndex(({ kind }) => kind === "call" || kind === "lost");
   const steps = all.slice(last + 1).flatMap((each) => {

@@ -12,7 +12,7 @@ import type { Host } from "../host.ts";
 
 /** Opens the sessions for one command. Damage is reported even if everything else is quiet. */
 export async function withSessions<T>(host: Host, work: (store: SessionStore) => T | Promise<T>): Promise<T> {
-  await clearLeft(host);
+  await clearPassingLeftovers(host);
   using store = openSessions(host, (text) => {
     stderr.write(`warning: ${visible(text)}\n`);
   });
@@ -23,10 +23,10 @@ export async function withSessions<T>(host: Host, work: (store: SessionStore) =>
 export const passingFolder = (stateDir: string): string => path.join(stateDir, "passing");
 
 /** Clears what killed commands left of such sessions, before sessions are read; usually there is nothing. */
-export async function clearLeft(host: Host): Promise<void> {
+export async function clearPassingLeftovers(host: Host): Promise<void> {
   if (!holdsAny(passingFolder(host.places.state))) return;
-  const { clearPassed } = await import("./session-changes.ts");
-  await clearPassed(host);
+  const { clearPassingSessions } = await import("./session-changes.ts");
+  await clearPassingSessions(host);
 }
 
 function holdsAny(folder: string): boolean {

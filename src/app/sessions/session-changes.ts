@@ -143,7 +143,7 @@ export async function withLayer<T>(
     return await work({ layer, store, giveUp });
   });
   // A layer that was given up is only cleared when nobody holds it any more.
-  if ((await layerOf(state, session.id)) === undefined) await clearGone(host);
+  if ((await layerOf(state, session.id)) === undefined) await clearGivenUpLayers(host);
   return done;
 }
 
@@ -174,7 +174,7 @@ export async function removeLayer(asking: Host, session: Session): Promise<void>
     using store = (await checkpointStores())({ stateDir, workspace: locked.layer.workspace });
     forgetBase(store, session.id);
   }
-  await clearGone(host);
+  await clearGivenUpLayers(host);
 }
 
 /** Removes a layer without anything to apply; a layer that cannot be read now stays. */
@@ -234,7 +234,7 @@ async function removeSession(host: Host, sessions: SessionStore, id: string): Pr
 }
 
 /** Removes the content of layers that were given up. */
-export async function clearGone(host: Host): Promise<void> {
+export async function clearGivenUpLayers(host: Host): Promise<void> {
   await clearReturned(host.places.state);
   if ((await namedCluster(host)) !== undefined) return;
   const engine = await lookForEngine(host);
@@ -361,7 +361,7 @@ interface Leftover {
  * Clears what killed processes left of such sessions; the engine's part of a layer is removed with the next box. What
  * cannot be cleared now is left to the next command.
  */
-export async function clearPassed({ places }: Host): Promise<void> {
+export async function clearPassingSessions({ places }: Host): Promise<void> {
   const root = passingFolder(places.state);
   const names = await readdir(root).catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return [];

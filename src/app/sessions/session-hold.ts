@@ -107,7 +107,7 @@ export async function takenUp(host: Host, id: string): Promise<TakenUp | undefin
 }
 
 /** The place of the session's copy, if that is not the engine that is used anyway. */
-export async function liesElsewhere(host: Host, id: string): Promise<string | undefined> {
+export async function copyElsewhere(host: Host, id: string): Promise<string | undefined> {
   const layer = await copyOf(host, id);
   if (layer === undefined) return undefined;
   const { engine: kind, at } = layer;

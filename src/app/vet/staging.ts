@@ -15,7 +15,7 @@ import { boxFolders, isAlive, makeBoxFolder, removeBoxFolder, thisProcess } from
 import { bringCopy } from "../../docker/box/layer-volumes.ts";
 import { requireEngine } from "../boxes/box-access.ts";
 import type { Host } from "../host.ts";
-import { clearGone } from "../sessions/session-changes.ts";
+import { clearGivenUpLayers } from "../sessions/session-changes.ts";
 import { BUDGET, isBare, stagingBox, type Subject, type VetOptions } from "./vet-box.ts";
 import { UNPACK } from "./vet-scripts.ts";
 
@@ -136,7 +136,7 @@ async function copyOf(host: Host, keep: string, most: ArchiveLimits): Promise<st
 async function giveUp(host: Host, keep: string): Promise<void> {
   const layer = await layerOf(host.places.state, keep).catch(() => undefined);
   await giveUpLayer(host.places.state, keep);
-  if (layer?.isolation === "copy") await clearGone(host);
+  if (layer?.isolation === "copy") await clearGivenUpLayers(host);
 }
 
 const LAYER = "vet-";

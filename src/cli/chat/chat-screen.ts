@@ -1,5 +1,5 @@
 import type { Finished } from "../../agent/agent-run.ts";
-import { isTyped, withoutMode } from "../../app/run/person-request.ts";
+import { isTyped, typedText } from "../../app/run/person-request.ts";
 import {
   askInTurn,
   NO,
@@ -312,14 +312,14 @@ interface ShownMessage {
 }
 
 function messageIn(message: Message): ShownMessage | undefined {
-  if (isTyped(message)) return { typed: true, text: withoutMode(message.text) };
+  if (isTyped(message)) return { typed: true, text: typedText(message.text) };
   const text = message.role === "assistant" ? message.text.trim() : "";
   return text === "" ? undefined : { typed: false, text };
 }
 
 /** The person's messages, oldest first. */
 export const requestsIn = (messages: readonly Message[]): readonly string[] =>
-  messages.filter(isTyped).map(({ text }) => withoutMode(text));
+  messages.filter(isTyped).map(({ text }) => typedText(text));
 
 interface Asking {
   /** Shows the question and waits for a person's keys. */

@@ -3,7 +3,7 @@ import { modelClient } from "../../app/model-access.ts";
 import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
 import { wordsOfRule, workspacePolicy } from "../../app/project/policy-context.ts";
 import type { ChatController, DecidedCall } from "../../app/run/chat-controller.ts";
-import { isTyped, withoutMode } from "../../app/run/person-request.ts";
+import { isTyped, typedText } from "../../app/run/person-request.ts";
 import { readLayer } from "../../config/setting-rules.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
@@ -54,7 +54,7 @@ export function undo({ chat: { conversation }, argument }: SlashCall): string {
     // A message that the loop added for the person goes with the person's own.
     if (!isTyped({ role: "user", text })) continue;
     conversation.takeBack(memory.history.count);
-    return `Taken back, with everything after it: ${visible(withoutMode(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of it back.`;
+    return `Taken back, with everything after it: ${visible(typedText(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of it back.`;
   }
 }
 
@@ -76,8 +76,8 @@ export async function resume({ chat, argument: typed, output }: SlashCall): Prom
   const { workspace, id: found } = session.info();
   if (workspace !== chat.workspace)
     return `${found} is a session of ${workspace}; to continue it there: harness resume ${found}`;
-  const { liesElsewhere } = await import("../../app/sessions/session-hold.ts");
-  const at = await liesElsewhere(chat.host, found);
+  const { copyElsewhere } = await import("../../app/sessions/session-hold.ts");
+  const at = await copyElsewhere(chat.host, found);
   if (at !== undefined)
     return `The changes of ${found} are at ${visible(at)}, where this chat has no box; to continue it there: harness resume ${found}`;
   const conversation = await chat.resume(session);

@@ -267,8 +267,8 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
 function storeOnce(host: Host, warn: (text: string) => void) {
   const opened: { store?: Promise<SessionStore> } = {};
   const open = async (): Promise<SessionStore> => {
-    const { clearLeft, openSessions } = await import("../../app/sessions/session-access.ts");
-    await clearLeft(host);
+    const { clearPassingLeftovers, openSessions } = await import("../../app/sessions/session-access.ts");
+    await clearPassingLeftovers(host);
     return openSessions(host, warn);
   };
   return {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   asksForTests,
-  mendable,
+  filesToMend,
   type Bent,
   bentBy,
   bentWords,
@@ -335,9 +335,9 @@ test("the number and size of files read is bounded, and none is read twice", asy
 
 test("a repair excludes tests and build files, unless the request asks for them or there is nothing else", () => {
   const files = ["Makefile", "calc.c", "package.json", "sum.py", "test_sum.py", "tests/data.txt"];
-  assert.deepEqual(mendable(files, "calc 5 crashes"), ["calc.c", "sum.py"]);
-  assert.deepEqual(mendable(files, "make test fails; fix it"), ["calc.c", "sum.py"]);
-  assert.deepEqual(mendable(files, "Add a test for sums of nothing"), files);
-  assert.deepEqual(mendable(files, "the rule calc in Makefile has no flags"), files);
-  assert.deepEqual(mendable(["test_sum.py"], "the test fails"), ["test_sum.py"]);
+  assert.deepEqual(filesToMend(files, "calc 5 crashes"), ["calc.c", "sum.py"]);
+  assert.deepEqual(filesToMend(files, "make test fails; fix it"), ["calc.c", "sum.py"]);
+  assert.deepEqual(filesToMend(files, "Add a test for sums of nothing"), files);
+  assert.deepEqual(filesToMend(files, "the rule calc in Makefile has no flags"), files);
+  assert.deepEqual(filesToMend(["test_sum.py"], "the test fails"), ["test_sum.py"]);
 });

@@ -3,10 +3,10 @@ import test from "node:test";
 import { unattended } from "../../../src/agent/approvers.ts";
 import {
   requestedModel,
-  smallBy,
+  smallModelEvent,
   testsNote,
   verificationFor,
-  wantedOf,
+  wantedByWords,
 } from "../../../src/app/run/person-request.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
@@ -100,7 +100,7 @@ test("for a request to run something the project's tests are not a check, and a 
   assert.equal(await commandFor("run the tests", { check: "make all" }), "make all", "named by the user");
   assert.equal(await commandFor("run the tests", { intent: "change" }), "make test");
   assert.equal(await commandFor("what changed in the last commit?"), undefined);
-  const wanted = (...given: Parameters<typeof asked>) => Object.values(wantedOf(asked(...given)));
+  const wanted = (...given: Parameters<typeof asked>) => Object.values(wantedByWords(asked(...given)));
   assert.deepEqual(wanted("run the tests"), [true, false]);
   assert.deepEqual(wanted("list all TODOs"), [false, true]);
   for (const prompt of ["run the tests", "list all TODOs"])
@@ -128,11 +128,11 @@ const askedOf = (chat_model: string, parameters?: number) =>
 
 test("a model counts as small by the user's setting only if neither its name nor its server says otherwise, and this is reported", () => {
   const few = askedOf("mine", 3_000_000_000);
-  assert.deepEqual([few.isWeak(), smallBy(few)], [true, { type: "model.small", parameters: 3 }]);
-  assert.deepEqual([askedOf("mine").isWeak(), smallBy(askedOf("mine"))], [false, undefined]);
-  assert.deepEqual(smallBy(askedOf("mine"), 3.2), { type: "model.small", parameters: 3.2 });
+  assert.deepEqual([few.isWeak(), smallModelEvent(few)], [true, { type: "model.small", parameters: 3 }]);
+  assert.deepEqual([askedOf("mine").isWeak(), smallModelEvent(askedOf("mine"))], [false, undefined]);
+  assert.deepEqual(smallModelEvent(askedOf("mine"), 3.2), { type: "model.small", parameters: 3.2 });
   const large = askedOf("coder:1b", 70_000_000_000);
-  assert.deepEqual([large.isWeak(1), smallBy(large, 1)], [false, undefined]);
+  assert.deepEqual([large.isWeak(1), smallModelEvent(large, 1)], [false, undefined]);
   const named = askedOf("coder:1b");
-  assert.deepEqual([named.isWeak(), smallBy(named, 1)], [true, undefined]);
+  assert.deepEqual([named.isWeak(), smallModelEvent(named, 1)], [true, undefined]);
 });
