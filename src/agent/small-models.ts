@@ -8,11 +8,11 @@ import type { AssistantMessage, Message, Stop } from "../core/model-provider.ts"
 import { holdsMask } from "../core/secrets.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { filesToMend } from "./ending/bent-check.ts";
-import type { FailingCheck } from "./ending/earned-end.ts";
 import { ownLines } from "./ending/verification.ts";
 import { ask, type ReplacementRequest, type ModelReply } from "./model-request.ts";
 import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
 import { clipped, excerpt, firstBytes, oneLine } from "./prompt.ts";
+import type { FailingCheck } from "./ending/whole-files.ts";
 
 /** Bytes of names and of files that are shown with the task: less than 1,000 tokens in all. */
 const MAX_NAME_BYTES = 1000;

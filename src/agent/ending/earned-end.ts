@@ -23,6 +23,7 @@ import {
 } from "./deeds.ts";
 import { notAsNamed, renamingOf, thingsNotAsNamed, untouchedOf } from "./named-in-request.ts";
 import type { Verification } from "./verification.ts";
+import { type FailingCheck, WholeFiles } from "./whole-files.ts";
 
 /** Commands whose exit code is an answer, not a failure. */
 const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b)/;
@@ -30,24 +31,6 @@ const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b
 /** Told when a round of repair was answered without a call: the check would only fail again, and the round be lost. */
 export const REPAIR_NOW =
   "You called nothing, so nothing is repaired, and the check still fails as it did. Call a tool now that mends its cause.";
-
-/** The check that has to succeed, and its output. */
-export interface FailingCheck {
-  readonly command: string;
-  readonly output: string;
-  /** How often a file was given up; each time, another file is requested next. */
-  readonly vain: number;
-  /** Added to the usual temperature when the last request brought nothing new, or when the files are begun anew. */
-  readonly rise: number;
-  /** The model wrote the file and then copied it. When it first says what is wrong, it writes a different one. */
-  readonly mends: boolean;
-  /** What the model said was wrong without writing a file after it; the file is requested next. */
-  readonly finding?: string | undefined;
-  /** Asks with the task and files alone, without the check's output, which a small model takes for its whole task. */
-  readonly byTask: boolean;
-  /** The files as they were before the task, if the work begins anew from them. */
-  readonly anew?: readonly ShownFile[] | undefined;
-}
 
 const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success", "run", "green"]);
 
@@ -59,15 +42,6 @@ const MAX_MENDS = 8;
 
 /** Most replies in a row that left the files in a state on which the check had already failed. */
 const MAX_FRUITLESS = 3;
-
-/**
- * Most whole files of a candidate from the same beginning: a small model is more likely to write another file that is
- * right than to find the error in its own. Each new beginning is requested at a higher temperature.
- */
-const MAX_FILES_PER_START = 3;
-/** Added to the temperature when the likeliest file is the existing one, and with each new beginning. */
-const RISE_AGAIN = 0.5;
-const RISE_ANEW = 0.3;
 
 /** What a run without a person demands of an answer before it may end. A chat and a subagent have no such rules. */
 export class EndRules {
@@ -85,15 +59,7 @@ export class EndRules {
   /** The files that the model has before it, recorded each time that the check failed on them. */
   readonly #failedOn = new Set<string>();
   #fruitless = 0;
-  #rewritings = 0;
-  #failedInARow = 0;
-  #givenUp = 0;
-  #starts = 0;
-  #filesOfStart = 0;
-  #wrote = false;
-  /** The last file was requested together with what is wrong in it. */
-  #mending = false;
-  #finding: string | undefined;
+  readonly #wholeFiles = new WholeFiles();
   /** The last trial's output, if it was not what the model expects. */
   #unexpectedOutput: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -205,7 +171,7 @@ export class EndRules {
     const command = quotedText(this.verification?.command ?? "");
     if (this.#fruitless >= MAX_FRUITLESS)
       return `${command} still fails, and ${MAX_FRUITLESS} replies in a row left the files in a state on which it had already failed.`;
-    return this.#rewritings < MAX_MENDS
+    return this.#wholeFiles.count < MAX_MENDS
       ? undefined
       : `${command} still fails after the model was asked for whole files ${MAX_MENDS} times.`;
   }
@@ -217,51 +183,10 @@ export class EndRules {
   rewrites({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): FailingCheck | undefined {
     const { verification, facts } = this;
     const mayWrite = facts.isWeak && intent.intent === "change" && mode !== "read-only";
-    if (verification === null || !mayWrite || this.#rewritings >= MAX_MENDS) return undefined;
+    if (verification === null || !mayWrite || this.#wholeFiles.count >= MAX_MENDS) return undefined;
     const isDue = this.#isCandidate || this.#fruitless > 0;
     if (!isDue || !(deeds.acted ? this.#fails(deeds) : verification.wasRed)) return undefined;
-    return this.#nextFile(verification);
-  }
-
-  #nextFile(verification: Verification): FailingCheck | undefined {
-    const finding = this.#finding;
-    this.#finding = undefined;
-    this.#mending = false;
-    if (finding !== undefined) return this.#failing(verification, { rise: 0, mends: true, finding });
-    const isVain = this.#failedInARow > 1;
-    const isAgain = this.#failedInARow === 1;
-    if (isVain) {
-      this.#failedInARow = 0;
-      this.#givenUp += 1;
-      if (!this.#isCandidate) return undefined;
-    }
-    if (this.#isCandidate && (isVain || this.#filesOfStart >= MAX_FILES_PER_START)) {
-      this.#starts += 1;
-      this.#filesOfStart = 0;
-      this.#wrote = false;
-    }
-    const mends = this.#isCandidate && this.#wrote && isAgain;
-    const rise = (isAgain ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
-    this.#mending = mends;
-    return this.#failing(verification, { rise, mends });
-  }
-
-  #failing(
-    { command, output, outputBefore }: Verification,
-    how: Pick<FailingCheck, "rise" | "mends" | "finding">,
-  ): FailingCheck {
-    const about = { command, vain: this.#givenUp, byTask: !this.#wrote && this.#beginsByTask(), ...how };
-    if (this.#starts === 0 || this.#wrote) return { ...about, output };
-    const anew = this.filesBefore.map(({ path, text }) => ({ path, text: ownText(text) }));
-    return { ...about, output: outputBefore, anew };
-  }
-
-  /**
-   * The two ways to ask make the same model write different files. Beginnings alternate between them, and so do the
-   * first beginnings of candidates.
-   */
-  #beginsByTask(): boolean {
-    return this.candidate !== undefined && (this.candidate + this.#starts) % 2 === 0;
+    return this.#wholeFiles.next(verification, this);
   }
 
   /**
@@ -269,19 +194,16 @@ export class EndRules {
    * its usual request again.
    */
   rewrote(isNew: boolean, finding?: string): void {
-    if (!isNew && this.#mending) this.#finding = finding;
-    // Rewritings have their own limit, within which a new beginning needs its turns.
+    // Whole files have their own limit, within which a new beginning needs its turns.
     if (this.#isCandidate) this.#fruitless = 0;
-    this.#filesOfStart += 1;
-    this.#rewritings += 1;
-    this.#failedInARow = isNew ? 0 : this.#failedInARow + 1;
-    if (isNew) this.#wrote = true;
+    this.#wholeFiles.take(isNew, finding);
   }
 
   /** The check that succeeds after such a file was written: only the answer is left, which is requested once. */
   closes(): string | undefined {
     const { verification } = this;
-    if (verification?.isGreen !== true || !this.#isCandidate || this.#rewritings === 0) return undefined;
+    if (verification?.isGreen !== true || !this.#isCandidate || this.#wholeFiles.count === 0)
+      return undefined;
     return this.#tellOnce("closing") ? verification.command : undefined;
   }
 
