@@ -144,7 +144,7 @@ test("trust shows what a project would do, without control characters", async ()
     ".harness/policy.toml":
       '[[rule]]\nprefix = ["frob"]\ndecision = "allow"\nreason = "it\\u009b2J"\nmatch = ["frob"]\n[[rule]]\ntool = "tracker__*"\ndecision = "allow"\nreason = "r"\n',
     ".harness/env.json":
-      '{"image": "theirs", "packages": ["libpq-dev"], "registries": ["npm"], "setup": [{"run": "make"}]}',
+      '{"detected": true, "image": "theirs", "packages": ["libpq-dev"], "registries": ["npm"], "setup": [{"run": "make"}]}',
     ".devcontainer/devcontainer.json":
       '{"build": {"dockerfile": "Dockerfile"}, "postCreateCommand": "make all"}',
     ".devcontainer/Dockerfile": "FROM theirs\nRUN make\nCOPY a b\n",
@@ -158,6 +158,7 @@ test("trust shows what a project would do, without control characters", async ()
     "    pids: 512 -> 64",
     "  ! runs without asking: frob … (it<U+009B>2J)",
     "  ! runs without asking: the tool tracker__* (r)",
+    "  ! adds to what the project's files say: true",
     "  ! starts every box from the image: theirs",
     "  ! installs: libpq-dev",
     "  ! connects to during set-up: npm",

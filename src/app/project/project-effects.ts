@@ -120,6 +120,7 @@ const INSTALLS = "installs:";
 
 /** What a key of a recipe does; other keys are shown by their names. */
 const WORDS: Readonly<Record<string, string>> = {
+  detected: "adds to what the project's files say:",
   image: "starts every box from the image:",
   packages: INSTALLS,
   toolchains: INSTALLS,
