@@ -240,3 +240,7 @@ export const noteTo =
   };
 
 export const noteText = (text: string): string => `note: ${visibleWhole(text)}\n`;
+
+/** A note with lines of its own: those after the first are indented, so none reads as a line of harness. */
+export const longNote = (text: string): string =>
+  `note: ${text.split("\n").map(visibleWhole).join("\n  ")}\n`;

@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { buildEnvironment } from "../../../app/boxes/environment-build.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
-import { noteText } from "../../../app/stderr-messages.ts";
+import { longNote } from "../../../app/stderr-messages.ts";
 import { builtLines, recipeLines, stepLine } from "../../../render/environment-lines.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { ProgressLine } from "../../../render/tty/live-lines.ts";
@@ -55,7 +55,7 @@ export class EnvBuild extends HarnessCommand {
               });
             },
             onOutput: (bytes) => void (flags.verbose && stderr.program().write(bytes)),
-            warn: (text) => void (tells && progress.write(noteText(text))),
+            warn: (text) => void (tells && progress.write(longNote(text))),
           },
           signal,
         ),
