@@ -273,6 +273,17 @@ export class Prompt {
     this.#reader?.prompt(true);
   }
 
+  /** Writes something else on lines of its own, with the line that is being edited below it again. */
+  besides(write: () => void): void {
+    const reader = this.#reader;
+    if (reader === undefined) return write();
+    this.#output.write("\n");
+    write();
+    // readline would move up over the rows that it drew before.
+    Reflect.set(reader, "prevRows", 0);
+    reader.prompt(true);
+  }
+
   /** Nothing waits for a line any more. */
   leave(): void {
     this.#reader?.close();

@@ -40,6 +40,21 @@ test("a pasted block is sent only by Enter, as one text", async () => {
   assert.deepEqual(await asked, line("see one\ntwo\n!"));
 });
 
+test("what is written while a line is edited stands above it, and the line goes on", async () => {
+  const { prompt, type, terminal } = prompting();
+  const long = "x".repeat(100);
+  const note = (text: string): void => prompt.besides(() => void terminal.stream.write(`${text}\n`));
+  note("at first");
+  const asked = prompt.ask();
+  type(long);
+  note("note: one");
+  type(" end\r");
+  assert.deepEqual(await asked, line(`${long} end`));
+  note("at last");
+  const written = terminal.written().replaceAll(/\u001B\[\d*[GJ]|\r/g, "");
+  assert.equal(written, `at first\nharness> ${long}\nnote: one\nharness> ${long} end\nat last\n`);
+});
+
 test("lines typed ahead are returned one after the other", async () => {
   const { prompt, type } = prompting();
   type("first\rsecond\r");

@@ -112,7 +112,15 @@ export function plainScreen(parts: ScreenParts): ChatScreen {
   return {
     take: (event) => view.take(event),
     end: () => view.end(),
-    line: (initial) => prompt.ask(initial),
+    line: async (initial) => {
+      // A box that is still starting may have something to say.
+      const release = stderr.taken((text) => prompt.besides(() => stderr.writeNow(text)));
+      try {
+        return await prompt.ask(initial);
+      } finally {
+        release();
+      }
+    },
     ask: (wanted, signal) => turns(() => question(wanted, signal)),
     askInWords: (wanted, signal) => turns(() => words(wanted, signal)),
     confirm: (text) =>
