@@ -119,6 +119,34 @@ test(
   },
 );
 
+test("messages that wait are kept, and sent later, if the model fails", { skip }, async () => {
+  const failure = { fail: "unauthorised", reason: "the key is wrong" };
+  await using chat = await scripted([[{ delay: "4s" }, failure], ["First."], ["Second."], ["Third."]]);
+  await chat.say("one");
+  await chat.screen.until(/Esc stops it/);
+  await chat.say("two");
+  await chat.say("three");
+  await chat.screen.until(/queued: three/);
+  const failed = await chat.screen.until(/the key is wrong[^]*not sent: [^\n]*\n› one/);
+  assert.match(failed, /queued: two\n {2}queued: three/);
+  await chat.screen.press("Enter");
+  await chat.screen.until(/Third\./);
+  assert.match(await chat.screen.all(), /› one\n\nFirst\.\n\n› two\n\nSecond\.\n\n› three\n\nThird\./);
+});
+
+test("Esc brings back what was not sent, behind the message that failed", { skip }, async () => {
+  const failure = { fail: "unauthorised", reason: "the key is wrong" };
+  await using chat = await scripted([[{ delay: "4s" }, failure], ["First."]]);
+  await chat.say("one");
+  await chat.screen.until(/Esc stops it/);
+  await chat.say("two");
+  await chat.screen.until(/not sent: [^\n]*\n› one/);
+  await chat.screen.press("Escape");
+  await chat.screen.until(/^› one\n {2}two\n/m);
+  await chat.screen.press("Enter");
+  await chat.screen.until(/First\./);
+});
+
 test(
   "a file after @ is completed, a long paste is one piece, and an earlier message can be found",
   { skip },

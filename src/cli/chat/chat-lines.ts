@@ -33,6 +33,9 @@ interface ChatParts {
   readonly over: () => boolean;
 }
 
+/** Ends of a request after which a message that waited still makes sense. */
+const ANSWERS: ReadonlySet<string> = new Set(["done", "refused", "budget"]);
+
 /** Reads and handles line after line of a person, until they leave. */
 export class ChatLines {
   readonly #parts: ChatParts;
@@ -108,13 +111,16 @@ export class ChatLines {
   }
 
   async #request(text: string, typed = text): Promise<void> {
-    const { chat, errors, failure, over } = this.#parts;
+    const { chat, screen, errors, failure, over } = this.#parts;
     const count = (): number => chat.conversation?.memory.history.count ?? 0;
     const before = count();
+    // What waits was written for after an answer.
+    screen.hold(true);
     await this.#orSay(async () => {
       const finished = await chat.request(text + (await this.#parts.typed.named(typed)));
       // Also shown at the very end: a person who is not told could not find the moved files.
       errors.write(movedAndCommitted(finished, errors));
+      screen.hold(!ANSWERS.has(finished.status));
       if (over()) return;
       errors.write(closing(finished, errors, failure()) + this.#handed.lines(finished.handoff, errors));
     });

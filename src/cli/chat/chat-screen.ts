@@ -39,6 +39,8 @@ export interface ChatScreen extends Disposable {
   readonly end: () => void;
   /** Reads the next message; `initial` is the text to start with, to be sent or edited. */
   line(initial: string): Promise<Line>;
+  /** Messages that wait for their turn stay where they are, visible, until this is called with false. */
+  hold(on: boolean): void;
   /** Asks one question at a time; only keys pressed after all of it was shown answer it. */
   readonly ask: (question: Question, signal: AbortSignal) => Promise<PersonReply>;
   /** A question of the model, answered in words. */
@@ -121,6 +123,8 @@ export function plainScreen(parts: ScreenParts): ChatScreen {
         release();
       }
     },
+    // Keys typed ahead are a terminal's own, as in a shell.
+    hold: () => undefined,
     ask: (wanted, signal) => turns(() => question(wanted, signal)),
     askInWords: (wanted, signal) => turns(() => words(wanted, signal)),
     confirm: (text) =>

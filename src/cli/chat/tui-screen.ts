@@ -21,7 +21,9 @@ import {
   newEditor,
   press,
   resized,
+  withHistory,
   withText,
+  withTexts,
 } from "../../render/tui/line-editor.ts";
 import type { Key } from "../../render/tui/terminal-keys.ts";
 import {
@@ -65,6 +67,8 @@ export class TuiScreen implements ChatScreen {
   #state: ChatState = NEW_CHAT;
   #editor: EditorState;
   #queue: string[] = [];
+  /** Nothing is sent from the queue. */
+  #held = false;
   #waiter: ((line: Line) => void) | undefined;
   /** Keys that leave the chat, pressed before anything waited for a line. */
   #early: Line[] = [];
@@ -120,7 +124,7 @@ export class TuiScreen implements ChatScreen {
     const early = this.#early.shift();
     if (this.#left) return Promise.resolve({ kind: "end" });
     if (early !== undefined) return Promise.resolve(early);
-    const next = this.#queue.shift();
+    const next = this.#held ? undefined : this.#queue.shift();
     if (next !== undefined) {
       this.#showRequest(next);
       return Promise.resolve({ kind: "line", text: next });
@@ -138,6 +142,8 @@ export class TuiScreen implements ChatScreen {
       };
     });
   }
+
+  readonly hold = (on: boolean): void => void (this.#held = on);
 
   readonly ask: ChatScreen["ask"] = (question, signal) =>
     this.#turns(async (): Promise<PersonReply> => {
@@ -166,10 +172,8 @@ export class TuiScreen implements ChatScreen {
       return (await this.#choose({ shown: "", prompt: "", ...yesOrNo(question) }, signal)) === "yes";
     });
 
-  remember(texts: readonly string[]): void {
-    const { text, aside } = this.#editor;
-    this.#editor = withText({ ...newEditor(this.#room, texts), aside }, text);
-  }
+  readonly remember = (texts: readonly string[]): void =>
+    void (this.#editor = withHistory(this.#editor, texts));
 
   readonly interrupt = (): void => this.#key({ kind: "key", name: "ctrl+c" });
 
@@ -231,12 +235,11 @@ export class TuiScreen implements ChatScreen {
   #working(on: boolean): void {
     this.#since = on ? systemClock.now() : undefined;
     this.#ticking?.();
-    this.#ticking = undefined;
-    if (!on) return;
-    this.#ticking = systemClock.every(TICK_MS, () => {
+    const tick = (): void => {
       this.#ticks += 1;
       this.#plan();
-    });
+    };
+    this.#ticking = on ? systemClock.every(TICK_MS, tick) : undefined;
   }
 
   #plan(): void {
@@ -264,6 +267,7 @@ export class TuiScreen implements ChatScreen {
       status: this.#activities.status(now),
       ticks: this.#ticks,
       queue: this.#queue,
+      held: this.#waiter !== undefined,
       editor: this.#editor,
       asking: this.#open?.shown,
       answerable: this.#open?.isSeen === true,
@@ -315,10 +319,8 @@ export class TuiScreen implements ChatScreen {
         this.#showWhole();
         return true;
       case "escape":
-        if (!isBusy) return false;
-        this.#parts.cancel();
-        this.#takeBack(this.#queue.length);
-        return true;
+        if (isBusy) this.#parts.cancel();
+        return this.#takeBack(this.#queue.length) || isBusy;
       case "ctrl+c":
         if (!isBusy) return false;
         if (!this.#parts.onInterrupt())
@@ -336,8 +338,9 @@ export class TuiScreen implements ChatScreen {
   #takeBack(count: number): boolean {
     const texts = count === 0 ? [] : this.#queue.splice(-count);
     if (texts.length === 0) return false;
-    const { text } = this.#editor;
-    this.#editor = withText(this.#editor, [...texts, ...(text === "" ? [] : [text])].join("\n"));
+    // An offered text was sent before these.
+    this.#editor = withTexts(this.#editor, texts, this.#offered ? "behind" : "before");
+    this.#offered = false;
     return true;
   }
 

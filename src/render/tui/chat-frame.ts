@@ -34,6 +34,8 @@ export interface FrameView {
   readonly busy: boolean;
   readonly ticks: number;
   readonly queue: readonly string[];
+  /** The queue waits for a request of the person that succeeds. */
+  readonly held: boolean;
   readonly editor: EditorState;
   readonly asking: Choosing | Writing | undefined;
   /** Keys answer the question. Until they do, nothing looks as if it could be answered. */
@@ -130,10 +132,13 @@ function statusRows(
 
 const STOPS = "  Esc stops it";
 
-function queueRows({ queue }: FrameView, width: number, stream: Output): readonly string[] {
+function queueRows({ queue, held }: FrameView, width: number, stream: Output): readonly string[] {
   const more = queue.length - MAX_QUEUED;
   const rows = queue.slice(0, MAX_QUEUED).map((text) => fitted(`queued: ${text}`, width - 3));
-  const how = queue.length === 0 ? [] : ["Up takes the last one back"];
+  const words = held
+    ? "not sent: goes out after your next message; Esc takes it back"
+    : "Up takes the last one back";
+  const how = queue.length === 0 ? [] : [fitted(words, width - 3)];
   return [...rows, ...(more > 0 ? [`and ${more} more`] : []), ...how].map((row) =>
     styleText("dim", `  ${row}`, { stream }),
   );

@@ -107,6 +107,23 @@ export function withText(state: EditorState, text: string): EditorState {
   return edited({ ...state, pastes }, { from: 0, to: state.text.length, by });
 }
 
+/** Puts texts in front of the text, or behind it, each on lines of its own. Folded pastes stay whole. */
+export function withTexts(
+  state: EditorState,
+  texts: readonly string[],
+  where: "before" | "behind",
+): EditorState {
+  const own = expanded(state.text, state.pastes);
+  const all = where === "before" ? [...texts, own] : [own, ...texts];
+  return withText(state, all.filter((text) => text !== "").join("\n"));
+}
+
+/** Replaces what Up brings back; the text stays. */
+export function withHistory(state: EditorState, history: readonly string[]): EditorState {
+  const { width, aside, text, pastes } = state;
+  return withText({ ...newEditor(width, history), aside }, expanded(text, pastes));
+}
+
 const NO_EFFECT: KeyEffect = { kind: "nothing" };
 const onlyState = (state: EditorState): Pressed => ({ state, did: NO_EFFECT });
 

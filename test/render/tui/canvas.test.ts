@@ -76,6 +76,7 @@ test("no text of a model, a tool or a person acts on the terminal", async () => 
       busy: true,
       ticks: 0,
       queue,
+      held: true,
       editor: newEditor(78),
       asking: undefined,
       answerable: false,

@@ -40,6 +40,7 @@ function frame(
     busy: false,
     ticks: 0,
     queue: [],
+    held: false,
     editor: newEditor(width - 2),
     asking: undefined,
     answerable: false,
@@ -170,6 +171,11 @@ test("the frame shows what is going on, the input, what waits and the facts", ()
     "  coder:7b · read-only · 13 % of 8.0k",
   ]);
   assert.deepEqual(cursor, { x: 10, y: 8 });
+  const { rows: kept } = frame(state, { queue: ["then commit it"], held: true }, 80);
+  assert.deepEqual(kept.slice(-4, -2), [
+    "  queued: then commit it",
+    "  not sent: goes out after your next message; Esc takes it back",
+  ]);
 });
 
 test("a code block stays one block despite blank lines, and the paragraphs before it are finished earlier", () => {

@@ -16,7 +16,9 @@ import {
   newEditor,
   press,
   resized,
+  withHistory,
   withText,
+  withTexts,
 } from "../../../src/render/tui/line-editor.ts";
 import { type Key, TerminalKeys } from "../../../src/render/tui/terminal-keys.ts";
 
@@ -265,6 +267,18 @@ test("a folded paste expands to the same text, with control characters spelled o
       assert.equal(inert(inert(text)), inert(text));
     }),
   );
+});
+
+const rows = (name: string): string => Array.from({ length: 20 }, (_, at) => `${name} ${at}`).join("\n");
+const sentBy = (state: EditorState): KeyEffect => did(state, ENTER);
+const submit = (...texts: readonly string[]): KeyEffect => ({ kind: "submit", text: texts.join("\n") });
+
+test("a folded paste stays whole when texts come back, and when the history changes", () => {
+  const state = after([paste(rows("a"))]);
+  assert.deepEqual(sentBy(withTexts(state, [rows("b")], "before")), submit(rows("b"), rows("a")));
+  assert.deepEqual(sentBy(withTexts(state, ["c", "d"], "behind")), submit(rows("a"), "c", "d"));
+  assert.deepEqual(sentBy(withHistory(state, ["earlier"])), submit(rows("a")));
+  assert.deepEqual(sentBy(withTexts(after(""), ["c"], "before")), submit("c"));
 });
 
 test("replacing the text can be undone", () => {
