@@ -47,11 +47,11 @@ test("an invalid grant changes nothing", async () => {
   assert.match(await grant(chat, "nmp"), /^Nothing was granted\. "nmp": neither a preset \(npm/);
   assert.equal(
     await grant(chat, "npm foo..com"),
-    'Nothing was granted. "foo..com": not a host name, at character 1',
+    'Nothing was granted. "foo..com": not a host name, at character 1\n  next: /grant ?',
   );
   assert.equal(
     await grant(chat, "always https://example.org/path"),
-    'Nothing was granted. "https://example.org/path": this is an address; give only a host name, such as example.org, at character 1',
+    'Nothing was granted. "https://example.org/path": this is an address; give only a host name, such as example.org, at character 1\n  next: /grant ?',
   );
   assert.match(await grant(chat, "http://bad_*"), /give only a host name, such as registry\.example\.org/);
   assert.match(await grant(chat, "always"), /^Name a host/);

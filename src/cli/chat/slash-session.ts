@@ -207,7 +207,7 @@ export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argume
   for (const text of wanted) {
     const read = isPreset(text) ? undefined : readGrant(text);
     if (read?.kind === "wrong")
-      return visible(`Nothing was granted. ${JSON.stringify(text)}: ${read.message}`);
+      return visible(`Nothing was granted. ${JSON.stringify(text)}: ${read.message}\n  next: /grant ?`);
   }
   const { allow_domains: more = [] } = readLayer({ allow_domains: wanted }, () => "/grant");
   await chat.change({ allow_domains: [...new Set([...now, ...more])] });
