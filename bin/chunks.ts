@@ -67,7 +67,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "run",
     of: [
       /\/src\/app\/(?:run\/|(?:model-access|project\/(?:mcp-plans|open-extensions))\.ts$)/,
-      /\/src\/sessions\/checkpoints\/(?:recorder|checkpoint-store|packs)\.ts$/,
+      /\/src\/sessions\/checkpoints\/(?:recorder|checkpoint-store|packs|saved-states)\.ts$/,
     ],
   },
   { name: "database", of: [/\/src\/platform\/sqlite\.ts$/] },

@@ -27,8 +27,14 @@ interface ListedSession extends SessionInfo {
 export function sessionTable(sessions: readonly ListedSession[], view: View, stream: Output): string {
   const place = [...(view.all ? ["WORKSPACE"] : []), ...(view.bundles === true ? ["BUNDLE"] : [])];
   const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...place, "TITLE"];
-  const rows = fittedRows([head, ...sessions.map((session) => cells(session, view))], stream);
-  const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
+  return tableOf([head, ...sessions.map((session) => cells(session, view))], stream);
+}
+
+function tableOf(whole: readonly (readonly string[])[], stream: Output): string {
+  const rows = fittedRows(whole, stream);
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((most, row) => Math.max(most, columnsOf(row[column] ?? "")), 0),
+  );
   const lines = rows.map((row) =>
     row
       .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - columnsOf(cell)))
@@ -36,6 +42,58 @@ export function sessionTable(sessions: readonly ListedSession[], view: View, str
       .trimEnd(),
   );
   return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+}
+
+interface ListedState {
+  readonly state: string;
+  readonly workspace: string | null;
+  readonly saved: string;
+  readonly changed: readonly string[] | null;
+}
+
+/** One line per saved state, with the first paths that differ from the state before it. */
+export function savedStateTable(
+  states: readonly ListedState[],
+  { now, all }: Pick<View, "now" | "all">,
+  stream: Output,
+): string {
+  const head = ["STATE", "AGE", ...(all ? ["WORKSPACE"] : []), "CHANGED SINCE THE STATE BEFORE"];
+  const rows = states.map(({ state, workspace, saved, changed }) => [
+    visibleLine(state),
+    ageOf(now - Date.parse(saved)),
+    ...(all ? [workspace === null ? "-" : visibleLine(workspace)] : []),
+    changed === null ? "(the first one)" : changedWords(changed),
+  ]);
+  return tableOf([head, ...rows], stream);
+}
+
+const SHOWN_CHANGES = 3;
+
+function changedWords(changed: readonly string[]): string {
+  if (changed.length === 0) return "(nothing)";
+  const shown = changed
+    .slice(0, SHOWN_CHANGES)
+    .map((each) => cut(visibleLine(each.toWellFormed()), TITLE_WIDTH));
+  const more = changed.length - shown.length;
+  return `${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** What was copied out of a saved state, and what is missing in the copy. */
+export function copiedStateText({
+  state,
+  out,
+  paths,
+  left,
+}: {
+  readonly state: string;
+  readonly out: string;
+  readonly paths: number;
+  readonly left: readonly { readonly path: string; readonly reason: string }[];
+}): string {
+  const missing = left.map(
+    ({ path, reason }) => `missing  ${visibleLine(path.toWellFormed())}: ${visibleLine(reason)}\n`,
+  );
+  return `${missing.join("")}${counted(paths, "path")} of ${visibleLine(state)} written to ${visibleLine(out)}\n`;
 }
 
 const cells = (session: ListedSession, { now, all, bundles }: View): readonly string[] => [

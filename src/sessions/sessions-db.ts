@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -12,6 +13,7 @@ import {
 import path from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { counted } from "../core/wording.ts";
 import { SqliteConnection, FileLock, type LockLevel, privateFile, suffices } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { STEPS } from "./schema.ts";
@@ -79,6 +81,7 @@ function opened(opening: Opening, lock: DatabaseLock): DatabaseSync {
 
 function madeReady({ sqlite, standing, reason }: Inspection, opening: Opening): DatabaseSync {
   if (standing === "current") return sqlite;
+  if (standing === "empty") warnOfLoss(opening);
   if (standing === "empty" || standing === "behind") return migrated(sqlite, opening);
   const { file, warn, now } = opening;
   const aside = setAside(file, now());
@@ -86,9 +89,29 @@ function madeReady({ sqlite, standing, reason }: Inspection, opening: Opening): 
   sqlite.close();
   rmSync(suspicionOf(file), { force: true });
   warn(
-    `the session database was damaged (${reason}); it was set aside as ${aside}, and a new one was created. To recover what is readable: sqlite3 ${aside} .recover`,
+    `the session database was damaged (${reason}); it was set aside as ${aside}, and a new one was created. To recover what is readable: sqlite3 ${aside} .recover. ${FILES_ARE_LEFT}`,
   );
   return migrated(inspect(opening).sqlite, opening);
+}
+
+const FILES_ARE_LEFT =
+  "The states of folders that runs saved can still be read: harness sessions checkpoints --all";
+
+/** A database without tables is usually that of a first start. But where sessions left audits, there was another. */
+function warnOfLoss({ file, warn }: Opening): void {
+  const audits = namesIn(path.join(path.dirname(file), "audit")).length;
+  if (audits === 0) return;
+  warn(
+    `the session database ${file} was empty or missing, although there are audits of ${counted(audits, "session")}; a new one was created. ${FILES_ARE_LEFT}`,
+  );
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 function migrated(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {

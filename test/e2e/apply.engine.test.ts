@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -53,6 +53,28 @@ test(
     assert.equal(await place.read("work/old/file"), "moved\n");
     const again = await harness(place, ["apply"]);
     assert.deepEqual([again.code, /already applied/.test(again.stderr)], [2, true]);
+  },
+);
+
+test(
+  "changes in a layer can be applied although the session database was lost",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    const { session: id } = finishedOf(await runInLayer(place, "echo 2 >>a"));
+    await place.write(".local/state/harness/sessions.db", "no database any more\n".repeat(500));
+    for (const suffix of ["-wal", "-shm"])
+      await rm(place.at(`.local/state/harness/sessions.db${suffix}`), { force: true });
+    const listed = await harness(place, ["sessions", "checkpoints"]);
+    assert.match(listed.stderr, new RegExp(`${id} has changes outside the folder`));
+    const lost = await harness(place, ["apply"]);
+    assert.deepEqual([lost.code, /damaged.*harness sessions checkpoints/s.test(lost.stderr)], [2, true]);
+    const applied = await harness(place, ["apply", id]);
+    assert.equal(applied.code, 0, applied.stderr);
+    assert.equal(await place.read("work/a"), "1\n2\n");
+    const back = await harness(place, ["undo", id]);
+    assert.equal(back.code, 0, back.stderr);
+    assert.equal(await place.read("work/a"), "1\n");
   },
 );
 

@@ -197,7 +197,7 @@ test("a line that names another harness runs the one on PATH", { skip: absent("b
 
 /** What only the person knows; every other value is offered, or left to the shell. */
 const FREE = new Set(
-  "--allow --attempt --attempts --base-url --because --check --cpus --deny --diff --edit --engine --env --from --header --image --jobs --limit --max-cost --max-time --max-tokens --max-tool-calls --max-turns --memory --on --only --park-timeout --pids --prompt --query --retries --runtime --since --tag --timeout --times --title --to --url --yes prompt query text title mcp:add.name sandbox:rm.id".split(
+  "--allow --attempt --attempts --base-url --because --check --cpus --deny --diff --edit --engine --env --from --header --image --jobs --limit --max-cost --max-time --max-tokens --max-tool-calls --max-turns --memory --on --only --park-timeout --pids --prompt --query --retries --runtime --since --tag --timeout --times --title --to --url --yes prompt query text title mcp:add.name sandbox:rm.id sessions:checkpoints.state".split(
     " ",
   ),
 );

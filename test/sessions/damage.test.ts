@@ -228,3 +228,19 @@ test("only the owner can read the recorded data", async () => {
   for (const [name, mode, wanted] of modes) assert.equal(mode, wanted, name);
   assert.equal(statSync(place.at("state")).mode & 0o777, 0o700);
 });
+
+test("a database that is empty beside audits is reported, and a first start is not", async () => {
+  await using place = await scratch();
+  {
+    using first = openStore(place.at("state"), { warn: assert.fail });
+    first.create(ABOUT).append(message("before"));
+  }
+  await place.write("state/audit/1ng41dkw23pc.jsonl", "{}\n");
+  for (const suffix of ["-wal", "-shm"]) writeFileSync(place.at(`state/sessions.db${suffix}`), "");
+  truncateSync(place.at("state/sessions.db"), 0);
+  const warnings: string[] = [];
+  using store = openStore(place.at("state"), { warn: (text) => void warnings.push(text) });
+  assert.deepEqual(store.list({}), []);
+  assert.match(warnings.join("\n"), /^the session database .* was empty or missing.* audits of 1 session/);
+  assert.match(warnings.join("\n"), /harness sessions checkpoints --all$/);
+});

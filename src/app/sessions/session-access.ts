@@ -8,6 +8,7 @@ import type { Session, SessionAbout, SessionStore } from "../../core/session.ts"
 import { visible } from "../../core/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { openStore } from "../../sessions/session-store.ts";
+import type { CopiedState, SavedState } from "../../sessions/checkpoints/saved-states.ts";
 import type { Host } from "../host.ts";
 
 /** Opens the sessions for one command. Damage is reported even if everything else is quiet. */
@@ -47,6 +48,67 @@ export function logAfterEnd(session: Session, body: EventBody): void {
 /** A workspace as sessions name it; a removed workspace still has sessions. */
 export const sessionsWorkspace = (folder: string): Promise<string> =>
   realpath(folder).catch(() => path.resolve(folder));
+
+/** The saved states of a folder, or of all: read without the session database. */
+export async function savedStatesOf(
+  { places }: Host,
+  wanted: { readonly workspace: string | undefined; readonly warn: (text: string) => void },
+): Promise<readonly SavedState[]> {
+  const { savedStates } = await import("../../sessions/checkpoints/saved-states.ts");
+  return savedStates(places.state, wanted);
+}
+
+export async function copyState({ places }: Host, state: string, into: string): Promise<CopiedState> {
+  const { copySavedState } = await import("../../sessions/checkpoints/saved-states.ts");
+  return copySavedState(places.state, state, into);
+}
+
+interface KeptLayer {
+  readonly session: string;
+  readonly workspace: string;
+}
+
+/** The sessions whose changes lie in a layer or a copy; read without the session database. */
+export async function sessionsWithLayers(
+  { places }: Host,
+  workspace: string | undefined,
+): Promise<readonly KeptLayer[]> {
+  const { allLayers, layerOf } = await import("../../boxes/workspace/layer-record.ts");
+  const kept = (await allLayers(places.state)).filter(({ state }) => state === "kept");
+  const read = await Promise.all(
+    kept.map(({ folder }) => layerOf(places.state, path.basename(folder)).catch(() => undefined)),
+  );
+  return read.filter(
+    (each) => each !== undefined && (workspace === undefined || each.workspace === workspace),
+  ) as readonly KeptLayer[];
+}
+
+/**
+ * The changes in a layer outlive the session database. If that was lost, their session is recorded anew, so that they
+ * can be shown, applied and removed.
+ */
+export async function recordLostSession(
+  { places }: Host,
+  store: SessionStore,
+  id: string | undefined,
+): Promise<void> {
+  if (id === undefined || isKnown(store, id)) return;
+  const { layerOf } = await import("../../boxes/workspace/layer-record.ts");
+  const layer = await layerOf(places.state, id).catch(() => undefined);
+  if (layer === undefined) return;
+  const { workspace } = layer;
+  const lost = { mode: "workspace-write", provider: "unknown", model: "unknown" } as const;
+  store.create({ ...lost, workspace, title: "its records were lost" }, id);
+}
+
+function isKnown(store: SessionStore, id: string): boolean {
+  try {
+    store.open(id);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** The folder of a session: the settings of its project apply to a continuation of the session. */
 export function folderOfSession({ places }: Host, id: string): string {

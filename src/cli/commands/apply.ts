@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { appliedPaths, appliedText } from "../../render/change-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, namedSession } from "../../app/sessions/session-access.ts";
+import { namedSession, recordLostSession, withSessions } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { isTerminal, prompter } from "../terminal.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -45,6 +45,7 @@ export class Apply extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "--interactive needs a terminal", "harness apply --only PATH");
     const { applySession, belowWorkspace } = await import("../../app/sessions/apply-changes.ts");
     await withSessions(this.host, async (store) => {
+      await recordLostSession(this.host, store, args.id);
       const session = await namedSession(store, args.id, workspaceOf(flags));
       const { workspace } = session.info();
       const options = {

@@ -10,7 +10,7 @@ import {
 } from "../../render/change-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, namedSession } from "../../app/sessions/session-access.ts";
+import { namedSession, recordLostSession, withSessions } from "../../app/sessions/session-access.ts";
 import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -49,6 +49,7 @@ export class Diff extends HarnessCommand {
     const { args, flags } = await this.parse(Diff);
     if (flags.bundle !== undefined) return ofBundle(this.host, flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
+      await recordLostSession(this.host, store, args.id);
       const session = await namedSession(store, args.id, workspaceOf(flags));
       if (flags.steps) {
         const steps = session.steps.all();

@@ -2,7 +2,7 @@ import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
-import { withSessions } from "../../../app/sessions/session-access.ts";
+import { recordLostSession, withSessions } from "../../../app/sessions/session-access.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class SessionsRm extends HarnessCommand {
@@ -24,6 +24,7 @@ export class SessionsRm extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "no session was given", "harness sessions list");
     const { removeSessions } = await import("../../../app/sessions/session-changes.ts");
     await withSessions(this.host, async (store) => {
+      for (const typed of argv) await recordLostSession(this.host, store, String(typed));
       const ids = new Set(argv.map((typed) => store.open(String(typed)).id));
       const removed = (id: string): void => {
         if (flags.json) answerJson({ id });
