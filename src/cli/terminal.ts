@@ -157,6 +157,8 @@ const fromPipe = (prompt: PromptWords): Promise<string> =>
   pipedText(prompt, { bytes: MAX_PROMPT_BYTES, size: "1 MiB" });
 
 interface PipeBound {
+  /** Refuse bytes that are not UTF-8. */
+  readonly exact?: boolean;
   readonly bytes: number;
   readonly size: string;
 }
@@ -164,7 +166,7 @@ interface PipeBound {
 /** The whole piped input. */
 export async function pipedText(
   { what, piped: how, shorter }: Omit<PromptWords, "typed">,
-  { bytes: most, size }: PipeBound,
+  { bytes: most, size, exact = false }: PipeBound,
 ): Promise<string> {
   using piped = pipedInput();
   if (piped.input === undefined)
@@ -176,7 +178,20 @@ export async function pipedText(
     if (bytes > most) throw new HarnessError(EXIT.usage, `the ${what} is longer than ${size}`, shorter);
     chunks.push(chunk);
   }
-  const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();
+  const text = decoded(Buffer.concat(chunks), exact, { what, how }).trim();
   if (text === "") throw new HarnessError(EXIT.usage, `the ${what} from the pipe is empty`, how);
   return text;
+}
+
+/** `exact`: bytes that are not UTF-8 are refused, because with them replaced it would be another text. */
+function decoded(
+  bytes: Buffer,
+  exact: boolean,
+  { what, how }: { readonly what: string; readonly how: string },
+): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: exact }).decode(bytes);
+  } catch {
+    throw new HarnessError(EXIT.usage, `the ${what} from the pipe is not UTF-8`, how);
+  }
 }

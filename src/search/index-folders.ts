@@ -62,6 +62,20 @@ export function findIndex(root: string, workspace: string): IndexPlace | undefin
   return here === undefined ? undefined : place(here, null);
 }
 
+/**
+ * Like `findIndex`, but records the present path of a workspace that has moved, where that can be written: otherwise a
+ * prune would take its index for one that nobody needs.
+ */
+export function findMovedIndex(root: string, workspace: string): IndexPlace | undefined {
+  const found = findIndex(root, workspace);
+  if (found === undefined || found.movedFrom === null) return found;
+  try {
+    return claimIndex(root, workspace);
+  } catch {
+    return found;
+  }
+}
+
 /** Like `findIndex`, but creates a missing index and records the present path of the workspace. */
 export function claimIndex(root: string, workspace: string): IndexPlace {
   try {

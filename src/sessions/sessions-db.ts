@@ -8,6 +8,7 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import path from "node:path";
@@ -376,7 +377,35 @@ function storeFailure(thrown: unknown, file: string): HarnessError {
     unreachable: ["it cannot be reached", `ls -ld ${folder}; df -h ${folder}`],
     other: ["it failed", "HARNESS_DEBUG=1 shows where"],
   }[trouble === "unreachable" && !mayWrite(folder) ? "read-only" : trouble] as [string, string];
+  const closed = trouble === "unreachable" ? othersFile(file) : undefined;
+  if (closed !== undefined)
+    return new HarnessError(
+      EXIT.failed,
+      `sessions in ${file}: you may not read and write ${closed.name}, which belongs to user ${closed.uid}`,
+      `sudo chown -R "$(id -un)" ${folder}   (a command run as another user, such as with sudo, leaves such files)`,
+      thrown,
+    );
   return new HarnessError(EXIT.failed, `sessions in ${file}: ${why} (${reasonOf(thrown)})`, remedy, thrown);
+}
+
+/** SQLite does not say which of its files another user owns. */
+function othersFile(file: string): { readonly name: string; readonly uid: number } | undefined {
+  for (const name of [...FILE_SUFFIXES, ".lock"].map((suffix) => file + suffix)) {
+    const stats = statsOf(name);
+    if (stats === undefined || stats.uid === process.geteuid?.()) continue;
+    if ((stats.mode & OPEN_TO_ALL) !== OPEN_TO_ALL) return { name, uid: stats.uid };
+  }
+  return undefined;
+}
+
+const OPEN_TO_ALL = 0o006;
+
+function statsOf(name: string): Stats | undefined {
+  try {
+    return statSync(name, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 /** SQLite opens nothing in a folder where it cannot create files, and does not give that as the reason. */

@@ -3,7 +3,9 @@ import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
 import type { RowResult } from "../../src/render/batch-results.ts";
+import { runProgram } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
+import { scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
 import { harness, startModel } from "./run-command.ts";
 
@@ -144,4 +146,12 @@ test("a list of repositories may come from a pipe, and becomes the rows", { skip
   const neither = await harness(place, ["batch"], { input });
   assert.equal(neither.code, 2);
   assert.match(neither.stderr, /no rows were given/);
+});
+
+test("piped rows that are not UTF-8 are refused, as they are in a file", async () => {
+  await using place = await scratch({ "a/x": "" });
+  const input = Buffer.from(`{"dir": "a", "prompt": "caf\u00e9"}\n`, "latin1");
+  const ran = await runProgram("bin/harness", ["batch", "-"], { home: place.path, cwd: place.path, input });
+  assert.deepEqual([ran.code, ran.stdout], [2, ""]);
+  assert.match(ran.stderr, /the list of rows from the pipe is not UTF-8/);
 });

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { DatabaseSync } from "node:sqlite";
 import { Catalog, type CatalogFile } from "../../src/search/catalog.ts";
 import {
   claimIndex,
   findIndex,
+  findMovedIndex,
   indexesIn,
   isOrphan,
   takeWriter,
@@ -222,4 +223,20 @@ test("a catalog of another version is not read, and replaced by the next writer"
   }
   using again = Catalog.read(place.path);
   assert.equal(again?.files().size, 0);
+});
+
+test("whoever searches in a folder that has moved records its place, so that its index is not taken for an orphan", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const [root, work, moved] = [place.at("state"), place.at("work"), place.at("moved")];
+  const { id } = claimIndex(root, work);
+  await rename(work, moved);
+  assert.equal(findMovedIndex(root, moved)?.id, id);
+  assert.deepEqual(
+    indexesIn(root).map((record) => [record.workspace, isOrphan(record)]),
+    [[moved, false]],
+  );
+  await chmod(root, 0o500);
+  assert.equal(findMovedIndex(root, moved)?.id, id);
+  await chmod(root, 0o700);
+  assert.equal(findMovedIndex(root, place.at("nowhere")), undefined);
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { chmodSync, chownSync } from "node:fs";
 import { execFile, spawnSync } from "node:child_process";
 import path from "node:path";
 import test from "node:test";
@@ -6,6 +7,7 @@ import { promisify } from "node:util";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
+import { unprivileged } from "../fixtures/unprivileged.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const run = promisify(execFile);
@@ -96,6 +98,31 @@ test("for sessions in a folder that became read-only, that reason is reported", 
   );
   const { told } = before as { told: Told };
   assert.match(told.message, /is not writable/, JSON.stringify(before));
+});
+
+test("files of the database that another user owns are named, with how to get them back", async (t) => {
+  if (process.geteuid?.() !== 0) return t.skip("only root can give a file away");
+  await using place = await scratch();
+  const state = place.at("state");
+  openStore(state)[Symbol.dispose]();
+  for (const name of ["sessions.db", "sessions.db.lock"]) {
+    await unprivileged(place.path, async () => {
+      await Promise.resolve();
+      process.seteuid?.(0);
+      chownSync(path.join(state, name), 0, 0);
+      chmodSync(path.join(state, name), 0o600);
+      process.seteuid?.(1000);
+      assert.throws(
+        () => openStore(state),
+        (thrown) =>
+          thrown instanceof HarnessError &&
+          thrown.message.includes(
+            `you may not read and write ${path.join(state, name)}, which belongs to user 0`,
+          ) &&
+          thrown.remedy.startsWith("sudo chown -R "),
+      );
+    });
+  }
 });
 
 test("a state folder that is a file is reported", async () => {

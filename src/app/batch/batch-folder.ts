@@ -325,10 +325,23 @@ export async function openResults(
     await handle.read(last, 0, 1, size - 1);
     if (last[0] !== 0x0a) await handle.truncate(await lastLineEnd(handle, size));
   }
-  return {
-    add: async (result) => {
-      await handle.appendFile(`${JSON.stringify(result)}\n`);
+  let queue: Promise<void> = Promise.resolve();
+  const append = async (line: string): Promise<void> => {
+    const before = (await handle.stat()).size;
+    try {
+      await handle.appendFile(line);
       await handle.datasync();
+    } catch (thrown) {
+      await handle.truncate(before).catch(() => undefined);
+      throw thrown;
+    }
+  };
+  return {
+    // One at a time: a long line is written in parts, and a part of a line must not be followed by another line.
+    add: (result) => {
+      const added = queue.then(() => append(`${JSON.stringify(result)}\n`));
+      queue = added.catch(() => undefined);
+      return added;
     },
     [Symbol.asyncDispose]: () => handle.close(),
   };

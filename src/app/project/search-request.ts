@@ -4,7 +4,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/live-lines.ts";
-import { claimIndex, findIndex, type IndexPlace } from "../../search/index-folders.ts";
+import { claimIndex, findMovedIndex, type IndexPlace } from "../../search/index-folders.ts";
 import { answersIn, type SearchHit } from "../../search/rank-hits.ts";
 import { type IndexOptions, isDamaged, OpenedIndex, withRepair } from "../../search/open-index.ts";
 import { vectorShare, type VectorShare, weightIn } from "../../search/index-vectors.ts";
@@ -42,7 +42,7 @@ const PATIENCE_MS = 300;
 /** Answers from an index that is first brought up to date, if possible. */
 export async function ask(asking: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
   const access = indexAccess(asking.host, asking.settings, asking.note);
-  const place = findIndex(indexRoot(asking.host), asking.workspace);
+  const place = findMovedIndex(indexRoot(asking.host), asking.workspace);
   using vectors = new SearchVectors(asking);
   return await withRepair(access, place, () => searchIndex({ access, place, vectors }, asking, signal));
 }

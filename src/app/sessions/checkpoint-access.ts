@@ -93,14 +93,29 @@ function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
 export async function diffOfSession({ places }: Host, session: Session, from: number): Promise<SessionDiff> {
   const place = { stateDir: places.state, workspace: session.info().workspace };
   const { id, steps } = session;
-  if (steps.all().length === 0 || !existsSync(storeFolder(place)))
-    return { files: [], cut: false, lostFrom: null };
+  if (steps.all().length === 0) return { files: [], cut: false, lostFrom: null };
+  await requireStore(storeFolder(place));
   const [open, { sessionDiff }] = await Promise.all([
     checkpointStores(),
     import("../../sessions/checkpoints/checkpoint-diff.ts"),
   ]);
   using store = open(place);
   return await sessionDiff(store, { session: id, steps, from });
+}
+
+/** Without its checkpoints nobody knows what a session changed, which is not the same as nothing. */
+async function requireStore(folder: string): Promise<void> {
+  const [{ readdir }, { errorCode, EXIT, HarnessError, reasonOf }] = await Promise.all([
+    import("node:fs/promises"),
+    import("../../core/errors.ts"),
+  ]);
+  await readdir(folder).catch((thrown: unknown) => {
+    const gone = errorCode(thrown) === "ENOENT";
+    const why = gone
+      ? `the checkpoints of this session are gone: there is no ${folder}`
+      : `the checkpoints of this session cannot be read: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, why, `ls -ld ${gone ? path.dirname(folder) : folder}`, thrown);
+  });
 }
 
 /** Undo and redo steps of a person that no later work of the session followed. */

@@ -284,7 +284,9 @@ export class Batch extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "--prompt is empty", 'harness batch --repos LIST --prompt "…"');
     const { readRows, rowsFile, rowsOfList } = await import("../../app/batch/batch-rows.ts");
     const text =
-      file === "-" ? await pipedText(PIPED, { bytes: 64 * 2 ** 20, size: "64 MiB" }) : await rowsFile(file);
+      file === "-"
+        ? await pipedText(PIPED, { bytes: 64 * 2 ** 20, size: "64 MiB", exact: true })
+        : await rowsFile(file);
     const title = file === "-" ? "stdin" : path.basename(file);
     const rows =
       repos === undefined ? readRows(text, title, { check }) : rowsOfList(text, title, { prompt, check });

@@ -175,6 +175,20 @@ test("a line truncated by a kill loses only itself", async () => {
   assert.deepEqual(await readResults(place.at("none")), []);
 });
 
+test("long results that end at the same time are kept as whole lines", async () => {
+  await using place = await scratch();
+  const file = place.at("results.jsonl");
+  const names = Array.from({ length: 4 }, (_, at) => String(at).repeat(3 * 2 ** 20));
+  {
+    await using results = await openResults(file);
+    await Promise.all(names.map((name) => results.add(result(name))));
+  }
+  assert.deepEqual(
+    (await readResults(file)).map(({ task }) => task.slice(0, 3)),
+    ["000", "111", "222", "333"],
+  );
+});
+
 test("a result of an older version counts as one attempt", async () => {
   await using place = await scratch();
   const { attempts: _, ...older } = result("one");
