@@ -353,7 +353,7 @@ const PROGRAM_WORDS = table(
   readonly checks: Readonly<Record<"scripts" | "targets" | "programs" | "python", ${list}>>;
   readonly packages: Readonly<Record<"npm" | "pip" | "cargo" | "go" | "files", ${list}>>;
   readonly maven: { readonly flags: ${list}; readonly values: ${list}; readonly properties: ${list} }; readonly python: { readonly reachingModules: ${list} };
-  readonly carriers: Readonly<Record<"here" | "elsewhere" | "runners" | "elsewhere as words" | "text options" | "prose", ${list}>>;
+  readonly carriers: Readonly<Record<"here" | "elsewhere" | "runners" | "elsewhere as words" | "text options" | "starting options" | "prose", ${list}>>;
 }`;
     const settings = {
       obeyedSections: git["obeyed sections"],

@@ -29,7 +29,7 @@ tells({
   "echo $GITHUB_TOKEN": "ask; read /proc/self/environ",
   "echo ${x:-$API_KEY}": "ask; read /proc/self/environ",
   "for key in a b; do echo $key; done": "allow",
-  "cat ~/x ~+/x": "ask; read /home/dev/x; read ?",
+  "cat ~/x ~+/x ~-/x": "ask; read /home/dev/x; read x; read ?",
   "f() { cat a.ts; }; f": "ask; shell.function f; read a.ts",
   "b() { b | b & }; b": "deny; shell.function b; bomb",
   "cat <(cat a.ts) b.ts": "allow; read a.ts; read /dev/fd/63; read b.ts",

@@ -13,11 +13,11 @@ import {
 import type { Models } from "../programs/program-models.ts";
 import type { List, Node, Simple, Span, Word } from "../shell/shell-syntax.ts";
 import type { Assumptions } from "./assume.ts";
-import { carriedBy, isCarriedDanger, isElsewhere } from "./carried-dangers.ts";
+import { carriedBy, isCarriedDanger, isElsewhere, runsStdin } from "./carried-dangers.ts";
 import type { Doubt, Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
-import { moved, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
+import { joinedValues, moved, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
 
 /** Facts about the environment of the text. */
 export interface World {
@@ -98,7 +98,8 @@ export function callEffects(words: Words, at: CallAt): Scope {
     walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
   if (model !== undefined) effectsPerFolder(model, words, at);
   addCarriedDangers(words, before, at);
-  const next = trusted ? scopeAfter(program, words, { scope, home: walk.world.home }) : scope;
+  const here = { scope, home: walk.world.home, input: at.input };
+  const next = trusted ? scopeAfter(program, words, here) : scope;
   if (next.folders !== scope.folders) walk.noteFolders(next.folders);
   return next;
 }
@@ -110,9 +111,11 @@ function addCarriedDangers(words: Words, before: number, at: CallAt): void {
   const found = walk.effects.slice(before);
   if (found.length === 0) return;
   const [program] = programOf(words[0].value);
+  if (at.input === "network" && runsStdin(found))
+    walk.add({ kind: "code", from: "fetched", path: null }, program, at.span);
   const elsewhere = isElsewhere(program);
   const inner = elsewhere ? inFolder(at, null) : at;
-  const { commands, texts } = carriedBy(program, words, found);
+  const { commands, texts } = carriedBy(program, words, found, at.input);
   for (const command of commands) addDangers(walk, elsewhere, () => innerEffects(command, inner));
   for (const text of texts) addTextDangers(text, inner, elsewhere);
 }
@@ -273,14 +276,18 @@ const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(
 
 /** Adds what the command would do with the values that its unknown words usually have. Doubts about them are known already. */
 export function guessedEffects(words: Words, at: CallAt): void {
-  if (!words.some(({ guess }) => guess !== undefined)) return;
+  if (!words.some((word) => word.guess !== undefined || isSplit(word))) return;
   const [first, ...rest] = words.flatMap(asGuessed);
   if (first !== undefined)
     at.walk.effects.push(...innerEffects([first, ...rest], at).filter(({ kind }) => kind !== "unknown"));
 }
 
+/** A part of a known value that the shell splits, or a value that only one way through the text sets. */
+const isSplit = (word: Arg): boolean => isGuess(word) && word.user !== true && word.value !== "";
+
 function asGuessed(arg: Arg): readonly Arg[] {
-  const { guess, span, loose } = arg;
+  const { guess, span, loose, value: part } = arg;
+  if (isSplit(arg)) return [{ kind: part.includes("*") ? "glob" : "literal", value: part, span }];
   if (guess === undefined) return [arg];
   const values = loose === true ? guess.split(" ").filter((value) => value !== "") : [guess];
   return values.map((value): Arg => ({ kind: value.includes("*") ? "glob" : "literal", value, span }));
@@ -294,7 +301,7 @@ function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect
 }
 
 const CLEARS_VARIABLES = new Set(
-  "read readarray mapfile unset getopts printf let eval source . set shopt".split(" "),
+  "read readarray mapfile unset getopts printf let eval source . set shift shopt".split(" "),
 );
 
 const DECLARES: ReadonlySet<string> = new Set(["export", "readonly", "declare", "typeset", "local"]);
@@ -327,6 +334,7 @@ const BUILTIN_PREFIXES: ReadonlySet<string> = new Set(["builtin", "command"]);
 interface Here {
   readonly scope: Scope;
   readonly home: string;
+  readonly input: Use["input"];
 }
 
 function scopeAfter(program: string, words: Words, here: Here): Scope {
@@ -340,7 +348,28 @@ function scopeAfter(program: string, words: Words, here: Here): Scope {
     );
   if (program === "popd") return moved(scope, [null]);
   if (DECLARES.has(program)) return scopeAfterDeclaration(words, scope);
+  if (program === "read" && here.input === "network") return withFetchedLine(words, withoutVariables(scope));
+  if (program === "set") return withPositional(words, withoutVariables(scope));
   return CLEARS_VARIABLES.has(program) ? withoutVariables(scope) : scope;
+}
+
+/** The variables of `read` hold what came from the network. */
+const withFetchedLine = ([, ...args]: Words, scope: Scope): Scope =>
+  args
+    .filter(({ kind, value }) => kind === "literal" && /^[A-Za-z_]\w*$/.test(value))
+    .reduce(
+      (now, each) =>
+        withVariable(now, each.value, { kind: "dynamic", value: UNKNOWN, span: each.span, feed: "network" }),
+      scope,
+    );
+
+/** `set -- a b` gives values to `$1`, `$2` and `$@`. */
+function withPositional([, dashes, ...values]: Words, scope: Scope): Scope {
+  if (dashes?.value !== "--" || values.length === 0 || values.some(({ kind }) => kind !== "literal"))
+    return scope;
+  const all = joinedValues(values);
+  const numbered = values.slice(0, 9).reduce((now, each, at) => withVariable(now, `${at + 1}`, each), scope);
+  return all === null ? numbered : withVariable(numbered, "@", all);
 }
 
 /** `builtin cd x` leaves the same scope as `cd x`. */

@@ -5,7 +5,7 @@
 import { isBroad, isBroadElsewhere } from "../paths/broad-places.ts";
 import { placeOfResolved } from "../paths/path-place.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
-import type { Arg } from "../programs/program-model.ts";
+import type { Arg, Use } from "../programs/program-model.ts";
 import type { Span } from "../shell/shell-syntax.ts";
 import type { Effect } from "./effect.ts";
 
@@ -15,6 +15,8 @@ const WORDS_ELSEWHERE = PROGRAM_WORDS.carriers["elsewhere as words"];
 const AS_WORDS = new Set([...RUNNERS, ...WORDS_ELSEWHERE]);
 const ELSEWHERE = new Set([...PROGRAM_WORDS.carriers.elsewhere, ...WORDS_ELSEWHERE]);
 const TEXT_OPTIONS = new Set(PROGRAM_WORDS.carriers["text options"]);
+/** Options with which also well-known programs take the command that they start something by. */
+const STARTING_OPTIONS = new Set(PROGRAM_WORDS.carriers["starting options"]);
 const PROSE = new Set(PROGRAM_WORDS.carriers.prose);
 
 type Words = readonly [Arg, ...Arg[]];
@@ -30,20 +32,107 @@ const NONE: Carried = { commands: [], texts: [] };
 const MAX_CARRIED = 8;
 
 /** Commands and shell texts among the words of a command, given the effects that are known of it. */
-export function carriedBy(program: string, words: Words, found: readonly Effect[]): Carried {
+export function carriedBy(
+  program: string,
+  words: Words,
+  found: readonly Effect[],
+  input: Use["input"],
+): Carried {
   const here = HERE.has(program);
   const carrier = here || ELSEWHERE.has(program) || RUNNERS.has(program) || isPackage(program, words);
-  const programs = codeTexts(found);
-  if (!carrier && !found.some(isLoose))
-    return programs.length === 0 ? NONE : { commands: [], texts: programs };
   const args = words.slice(1);
-  const texts = AS_WORDS.has(program) ? [] : args.flatMap((arg, at) => textIn(arg, args[at - 1], carrier));
-  const named = here ? DANGEROUS_HERE : DANGEROUS;
+  const programs = [
+    ...(MAKES.has(program) ? recipes(found) : codeTexts(found)),
+    ...scripts(program, found, args),
+    ...escapesIn(program, found, input),
+    ...(program === "sed" ? replacements(found, args) : []),
+  ];
+  if (!carrier && !found.some(isLoose)) {
+    const texts = [...programs, ...startedBy(args, found)];
+    return texts.length === 0 ? NONE : { commands: [], texts };
+  }
+  const loaded = loadedSpans(found);
+  const texts = AS_WORDS.has(program)
+    ? args.filter((_, at) => CALL.test(args[at - 1]?.value ?? ""))
+    : args.flatMap((arg, at) =>
+        textIn(arg, args[at - 1], carrier || loaded.has(arg.span[0]) || ESCAPE.test(arg.value)),
+      );
+  const named = here ? DANGEROUS_HERE : ELSEWHERE.has(program) ? DANGEROUS : DANGEROUS_RUN;
+  const shells = input === "network";
   return {
-    commands: args.flatMap((arg, at) => commandFrom(arg, args.slice(at + 1), named)).slice(0, MAX_CARRIED),
+    commands: args
+      .slice(0, wordsBeforeNames(args))
+      .flatMap((arg, at) => commandFrom(arg, args.slice(at + 1), named, shells))
+      .slice(0, MAX_CARRIED),
     texts: [...texts, ...programs].slice(0, MAX_CARRIED),
   };
 }
+
+/** Texts behind options by which a program that runs code starts something. */
+const startedBy = (args: readonly Arg[], found: readonly Effect[]): readonly Arg[] =>
+  found.some(({ kind }) => kind === "code")
+    ? args.filter((_, at) => STARTING_OPTIONS.has(args[at - 1]?.value ?? ""))
+    : [];
+
+/** `npx -c TEXT`: a shell reads this one. */
+const CALL = /^(?:-c|--call)$/;
+
+/** `:!text` of vim, `.shell text` of sqlite3, `\\! text` of psql. */
+const ESCAPE = /^(?:\+?:?(?:sil\w*!?\s+)?!|\+?:[\w%$,]*!|\.(?:shell|system)\s|\\!)/;
+/** The same on lines of stdin, with words that other programs have for it. */
+const ESCAPE_LINE = /^\s*(?::?!|\.(?:shell|system)\s|\\!|(?:system|shell|exec)\s)(.*)$/gm;
+
+/** Where values stand that a program starts as a command, or loads as code: they are not prose. */
+const loadedSpans = (found: readonly Effect[]): ReadonlySet<number> =>
+  new Set(
+    found.flatMap((effect) =>
+      effect.kind === "unknown" && effect.doubt === "option.loads-code" ? [effect.span[0]] : [],
+    ),
+  );
+
+/** Clients whose commands on stdin can be those of a shell. */
+const CLIENTS: ReadonlySet<string> = new Set(["ftp", "lftp", "sftp"]);
+
+/** Shell texts on the lines of stdin, of which a program reads commands. */
+function escapesIn(program: string, found: readonly Effect[], input: Use["input"]): readonly Arg[] {
+  if (typeof input === "string" || input.text.length > MAX_TEXT) return [];
+  const reads =
+    CLIENTS.has(program) ||
+    found.some(
+      (effect) =>
+        (effect.kind === "code" && effect.from === "input") ||
+        (effect.kind === "unknown" && effect.doubt === "command.escapes"),
+    );
+  if (!reads) return [];
+  return [...input.text.matchAll(ESCAPE_LINE)].map(([, text = ""]) => literal(text, input.span));
+}
+
+/** Programs that are not followed, in the language of the program that gets them. */
+const scripts = (program: string, found: readonly Effect[], args: readonly Arg[]): readonly Arg[] =>
+  found.some(
+    (effect) =>
+      effect.kind === "unknown" &&
+      (effect.doubt === "command.escapes" || (effect.doubt === "language.unknown" && LANGUAGES.has(program))),
+  )
+    ? args.flatMap(({ kind, value, span }) =>
+        kind === "literal" && value.length <= MAX_TEXT ? dangersIn(value, span) : [],
+      )
+    : [];
+
+/** `s/x/text/e` of sed runs the line that it makes. */
+const REPLACED = /s([^\w\s\\])(?:\\.|(?!\1).)*\1((?:\\.|(?!\1).)*)\1[gpiIm\d]*e/g;
+
+const replacements = (found: readonly Effect[], args: readonly Arg[]): readonly Arg[] =>
+  found.some(({ kind }) => kind === "code")
+    ? args.flatMap(({ kind, value, span }) =>
+        kind === "literal" && value.length <= MAX_TEXT
+          ? [...value.matchAll(REPLACED)].map((match) => literal(match[2] ?? "", span))
+          : [],
+      )
+    : [];
+
+/** Their programs are not in a form known to be harmless, and can start others. */
+const LANGUAGES: ReadonlySet<string> = new Set("deno bun mongosh mongo awk gawk mawk nawk mix".split(" "));
 
 /** Whether commands in this program's words ask for the rights of another user on this machine. */
 export const isElsewhere = (program: string): boolean => ELSEWHERE.has(program);
@@ -68,10 +157,23 @@ const LOOSE: ReadonlySet<string> = new Set([
 /** Programs whose use with these words can be denied, or that run another command or text. */
 const DANGEROUS =
   /^(?:(?:\/usr)?\/bin\/)?(?:rm|dd|mkfs(?:\.\w+)?|wipefs|shred|chmod|chown|chgrp|git|find|xargs|(?:ba|da|a|z|k)?sh|busybox|blkdiscard|(?:python|pypy)[\d.]*|perl|ruby|node|php|curl|wget)$/;
+/** Behind a program of a package or an unknown one; `su` may be any word there. */
+const DANGEROUS_RUN = new RegExp(`${DANGEROUS.source}|^(?:sudo|doas|pkexec)$`);
 const DANGEROUS_HERE = new RegExp(`${DANGEROUS.source}|^(?:sudo|doas|su|pkexec)$`);
 
-const commandFrom = (name: Arg, rest: readonly Arg[], named: RegExp): readonly Words[] =>
-  name.kind === "literal" && rest.length > 0 && named.test(name.value) ? [[name, ...rest]] : [];
+/** A shell without arguments runs what it is given. */
+const SHELL = /^(?:(?:\/usr)?\/bin\/)?(?:ba|da|a|z|k)?sh$/;
+
+function commandFrom(name: Arg, rest: readonly Arg[], named: RegExp, fed: boolean): readonly Words[] {
+  const complete = rest.length > 0 || (fed && SHELL.test(name.value));
+  return name.kind === "literal" && complete && named.test(name.value) ? [[name, ...rest]] : [];
+}
+
+/** Up to `install` or the like: what follows names packages. */
+function wordsBeforeNames(args: readonly Arg[]): number {
+  const at = args.findIndex(({ value }) => /^(?:un)?install$|^(?:add|remove|search|info|show)$/.test(value));
+  return at === -1 ? args.length : at;
+}
 
 /** A shell text as a word of its own, or as the value of an option or setting. */
 function textIn(arg: Arg, before: Arg | undefined, carrier: boolean): readonly Arg[] {
@@ -80,29 +182,80 @@ function textIn(arg: Arg, before: Arg | undefined, carrier: boolean): readonly A
   const option = before?.kind === "literal" && before.value.startsWith("-") ? before.value : "";
   const named = /^(-{1,2}[\w-]+)=/.exec(value)?.[1] ?? option;
   if (!carrier && PROSE.has(named)) return [];
-  const setting = /^[\w.-]+=(?:exec=)?!?([^]+)$/.exec(value)?.[1];
-  if (setting !== undefined) return [{ ...arg, value: setting }];
-  return carrier || TEXT_OPTIONS.has(option) ? [{ ...arg, value: value.replace(/^:?!/, "") }] : [];
+  const setting = settingIn(value);
+  if (setting !== null) return [{ ...arg, value: setting }];
+  return carrier || TEXT_OPTIONS.has(option) || STARTING_OPTIONS.has(option)
+    ? [{ ...arg, value: value.replace(ESCAPE, "") }]
+    : [];
 }
+
+/** The command in `key=command`; an alias of git without a mark is one of its own commands. */
+function settingIn(value: string): string | null {
+  const [, name = "", mark, setting] = /^([\w.-]+)=(?:exec=)?(!?)([^]+)$/.exec(value) ?? [];
+  if (setting === undefined) return null;
+  return name.startsWith("alias.") && mark === "" ? `git ${setting}` : unquoted(setting);
+}
+
+/** The value in `key='value'` of a settings file. */
+const unquoted = (text: string): string => /^(["'])([^"']*)\1$/.exec(text)?.[2] ?? text;
 
 /** Longest text that is looked at. */
 const MAX_TEXT = 10_000;
 
 /** Words with which programs in any language start others, and with which they delete folders. */
 const STARTS =
-  /\b(?:system|popen\w*|subprocess|child_process|exec\w*|spawn\w*|shell_exec|passthru|proc_open|Popen|check_call|check_output|call|run|sh|qx|open3|Command|cmd|System)\b|`|%x/;
+  /\b(?:system|popen\w*|subprocess|child_process|exec\w*|spawn\w*|shell_exec|passthru|proc_open|Popen|check_call|check_output|call|call-process|shell-command|start-process|getline|run|sh|qx|open3|Command|cmd|System)\b|`|%x/;
 const REMOVES =
-  /\b(?:rm_?tree|rmSync|rmdirSync|rm_rf|rm_r|rm|rmdir|remove_dir_all|remove_tree|removeSync|emptyDirSync|rimraf(?:\.sync)?|delete_tree|remove_entry_secure|unlink)\s*\(?\s*(?:\w+\.)?(?:Path\(|expanduser\(|os\.path\.expanduser\()?\s*(["'])([^"'\n]*)\1/g;
+  /\b(?:rm_?tree|rmSync|rmdirSync|rm_rf|rm_r|rm|rmdir|remove_dir_all|remove_tree|removeSync|emptyDirSync|rimraf(?:\.sync)?|delete_tree|remove_entry_secure|unlink|delete-directory)\s*\(?\s*(?:\w+\.)?(?:Path\(|expanduser\(|os\.path\.expanduser\()?\s*(["'])([^"'\n]*)\1/g;
+
+/** Whether a program on the command line runs what it reads from stdin. */
+export const runsStdin = (found: readonly Effect[]): boolean =>
+  found.some((effect) => {
+    const text = textOf(effect);
+    return text !== null && EVALUATES.test(text) && STDIN.test(text);
+  });
+
+const EVALUATES = /\b(?:exec|eval|instance_eval|compile|Function|system|execSync)\b/;
+const STDIN = /\bstdin\b|\$<|<>|\bgets\b|readFileSync\(\s*0/i;
 
 /** Shell texts inside of programs given as text: quoted strings, and lists of quoted words. */
 function codeTexts(found: readonly Effect[]): readonly Arg[] {
   return found.flatMap((effect) => {
-    if (effect.kind !== "code" || effect.text === undefined || effect.text.length > MAX_TEXT) return [];
-    if (effect.from !== "inline" && effect.from !== "input") return [];
-    const { text, span } = effect;
-    return [...removed(text, span), ...(STARTS.test(text) ? started(text, span) : [])];
+    const text = textOf(effect);
+    if (text === null) return [];
+    const { span } = effect;
+    return dangersIn(text, span);
   });
 }
+
+const dangersIn = (text: string, span: Span): readonly Arg[] => [
+  ...removed(text, span),
+  ...(HOME_REMOVED.test(text) ? [literal("rm -rf -- ~", span)] : []),
+  ...(STARTS.test(text) ? started(text, span) : []),
+];
+
+/** The home folder, as a function of the language gives it. */
+const HOME_REMOVED =
+  /\b(?:rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_dir_all|remove_tree)\s*\(?\s*(?:\w+\.)*(?:Path\.home\(\)|homedir\(\)|Dir\.home)\s*[),]/;
+
+/** The text of a program that is given as text. */
+function textOf(effect: Effect): string | null {
+  if (effect.kind !== "code" || (effect.from !== "inline" && effect.from !== "input")) return null;
+  const text = effect.text ?? effect.guess;
+  return text === undefined || text.length > MAX_TEXT ? null : text;
+}
+
+const MAKES: ReadonlySet<string> = new Set(["make", "gmake"]);
+const RECIPE = /^(?:\t[-@+]*|[^\t#=]*?:[^=;]*;[-@+\s]*)(.*)$|\$\(shell\s([^)]*)\)|!=(.*)$/gm;
+
+/** The shell texts in rules of make. */
+const recipes = (found: readonly Effect[]): readonly Arg[] =>
+  found.flatMap((effect) =>
+    [...(textOf(effect) ?? "").matchAll(RECIPE)]
+      .map(([, recipe, shell, value]) => recipe ?? shell ?? value ?? "")
+      .filter((each) => LOOKS.test(each))
+      .map((each) => literal(each, effect.span)),
+  );
 
 const removed = (text: string, span: Span): readonly Arg[] =>
   [...text.matchAll(REMOVES)].map(([, , path = ""]) => literal(`rm -rf -- ${quoted(path)}`, span));
@@ -110,7 +263,8 @@ const removed = (text: string, span: Span): readonly Arg[] =>
 /** A tilde in front stays outside of the quotes, as the programs expand it. */
 const quoted = (path: string): string => {
   const home = /^~(?=\/|$)/.test(path);
-  return home ? `~'${path.slice(1)}'` : `'${path}'`;
+  if (path === "~") return path;
+  return home ? `~/'${path.slice(2)}'` : `'${path}'`;
 };
 
 const LIST = /(?:(["'])[^"'\n]*\1\s*,\s*\[?\s*)+(["'])[^"'\n]*\2/g;

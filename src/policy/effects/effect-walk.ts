@@ -1,19 +1,9 @@
 import { isBoxed } from "../paths/path-place.ts";
-import { type Arg, type FoundEffect, UNKNOWN, type Use } from "../programs/program-model.ts";
-import type {
-  Assignment,
-  Compound,
-  List,
-  Node,
-  WordPiece,
-  Pipeline,
-  Simple,
-  Span,
-  Word,
-} from "../shell/shell-syntax.ts";
+import type { Arg, FoundEffect, Use } from "../programs/program-model.ts";
+import type { Compound, List, Node, WordPiece, Pipeline, Simple, Span, Word } from "../shell/shell-syntax.ts";
+import { prefixEffects, scopeAfterAssignment } from "./assignments.ts";
 import { isFilter, isXargs, namedByVariable } from "./assume.ts";
 import {
-  addTextDangers,
   type Called,
   calledFrom,
   callEffects,
@@ -26,7 +16,7 @@ import {
   type World,
 } from "./call-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
-import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
+import { ENVIRONMENT, exportsSecret } from "./environment.ts";
 import { handedOn, readName, simplesIn } from "./handed-on.ts";
 import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
 import { compoundEffects, redirectEffects } from "./shell-effects.ts";
@@ -371,50 +361,6 @@ const quietArgs = (
       assumed: () => null,
     }),
   );
-
-/** `name=value` in front of a command. Before `read`, `IFS` only says where the line is split. */
-function prefixEffects(assignment: Assignment, command: Arg, at: At & { readonly span: Span }): void {
-  const { walk, scope } = at;
-  const value = valueOf(assignment, scope, walk);
-  const { name, span, append } = assignment;
-  const known = value?.kind === "literal" ? value.value : null;
-  const cuts =
-    name === "IFS" && known !== null && !append && command.kind === "literal" && command.value === "read";
-  if (cuts || isInert(name, known)) return;
-  const doubt = variableDoubt(name);
-  walk.doubt(doubt, name, span, isTame(name, known, around(scope, walk)));
-  // `GIT_SSH_COMMAND`, `PAGER`, `EDITOR`: the value is a command.
-  if (doubt === "env.unknown" && value !== null && known !== null && /\s/.test(known) && !walk.crowded)
-    addTextDangers(value, at);
-}
-
-/** `name=value` without a command. */
-function scopeAfterAssignment(assignment: Assignment, scope: Scope, walk: Walk): Scope {
-  const value = valueOf(assignment, scope, walk);
-  const { name, span, append } = assignment;
-  const known = value?.kind === "literal" ? value.value : null;
-  if (!isPrivate(name) && !isInert(name, known))
-    walk.doubt(variableDoubt(name), name, span, name !== "IFS" && isTame(name, known, around(scope, walk)));
-  if (value?.feed === "network")
-    return withVariable(scope, name, { ...value, kind: "dynamic", value: UNKNOWN });
-  return withVariable(scope, name, append || !lasts(value, walk) ? null : value);
-}
-
-/** Whether the value is known well enough to be used where the variable is. */
-const lasts = (value: Arg | null, { world }: Walk): boolean =>
-  value?.kind === "literal" || value?.user === true || (value?.kind === "glob" && world.assumptions !== null);
-
-const around = ({ folders }: Scope, { world }: Walk): Parameters<typeof isTame>[2] => ({
-  folders,
-  workspace: world.workspace,
-});
-
-function valueOf({ value, others }: Assignment, scope: Scope, walk: Walk): Arg | null {
-  walk.args(others, scope);
-  if (value === null) return null;
-  const args = walk.args([value], scope);
-  return args.length === 1 ? (args[0] ?? null) : null;
-}
 
 type Link = List["items"][number]["then"];
 

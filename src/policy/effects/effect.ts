@@ -64,6 +64,8 @@ export type EffectKind =
       readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
+      /** A text that the program which prints it may still change: only dangers are looked for in it. */
+      readonly guess?: string;
       /** A file of the project, or a shell text whose commands are all judged separately. */
       readonly followed?: true;
     }

@@ -74,6 +74,15 @@ export function placeOf({ kind, value }: Arg, folder: Place): Place {
   return folder === null ? null : resolvePath(folder, value);
 }
 
+/** The values of an array or of `$@` as one text; null where they could not be told apart in it. */
+export function joinedValues(values: readonly Arg[]): Arg | null {
+  const [first] = values;
+  const plain = values.every(({ kind, value }) => kind === "literal" && !/\s/.test(value));
+  return first === undefined || !plain
+    ? null
+    : { kind: "literal", value: values.map(({ value }) => value).join(" "), span: first.span };
+}
+
 interface Resolver {
   readonly scope: Scope;
   readonly home: string;
@@ -154,8 +163,9 @@ function readPart(piece: WordPiece, resolver: Resolver): Part {
       return variable(piece.name, piece.quoted, resolver);
     case "script": {
       const feed = resolver.script(piece.body);
-      if (piece.via !== "<(" && isPwd(piece.body) && !resolver.scope.functions.has("pwd"))
+      if (piece.via !== "<(" && isPlain(piece.body, ["pwd"]) && !resolver.scope.functions.has("pwd"))
         return variable("PWD", piece.quoted, resolver);
+      if (piece.via !== "<(" && isPlain(piece.body, TOP)) return topFolder(piece.quoted, feed, resolver);
       // `<( )` gives the program a pipe whose content is unknown.
       return piece.via === "<("
         ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
@@ -170,6 +180,7 @@ function readPart(piece: WordPiece, resolver: Resolver): Part {
 function unreadPart(piece: Extract<WordPiece, { readonly kind: "unknown" }>, resolver: Resolver): Part {
   if (piece.user !== undefined)
     return { kind: "dynamic", value: homeOf(piece.user), splits: false, user: true };
+  if (piece.what === "tilde" && piece.text === "~+") return variable("PWD", true, resolver);
   if (piece.evaluates === true) resolver.evaluates(piece.what);
   for (const name of piece.variables ?? []) if (!resolver.scope.variables.has(name)) resolver.inherits(name);
   const feeds = piece.scripts.map((script) => resolver.script(script));
@@ -185,10 +196,13 @@ function unreadPart(piece: Extract<WordPiece, { readonly kind: "unknown" }>, res
 }
 
 const DEFAULTED = /^\$\{(\w+):?(?:([-=])([\w./*@:~+, $-]*)|\?[^$`]*)\}$/;
+const ITEMS = /^\$\{(\w+)\[[@*]\]\}$/;
 const TRIMMED = /^\$\{(\w+)(%%?|##?)([\w./@:+-]*|\/\*)\}$/;
 
 /** What `${x:-text}`, `${x:?text}` and `${x%/}` give where only the text sets the variable. */
 function parameterGuess(text: string, resolver: Resolver): string | null {
+  const items = ITEMS.exec(text)?.[1];
+  if (items !== undefined) return resolver.scope.variables.get(itemsOf(items))?.value ?? null;
   const [, name, operator, rest = ""] = DEFAULTED.exec(text) ?? [];
   if (name === undefined) return trimmedValue(text, resolver);
   const known = knownValue(name, resolver);
@@ -223,19 +237,32 @@ function knownValue(name: string, resolver: Resolver): string | null {
  */
 const homeOf = (user: string): string => (user === "root" ? "/root" : `/home/${user}`);
 
-/** `$(pwd)` gives the same as `$PWD`. */
-function isPwd(body: Node): boolean {
+const TOP = ["git", "rev-parse", "--show-toplevel"];
+
+/** The top of the repository: a guess, where the command stands in it. */
+function topFolder(quoted: boolean, feed: Arg["feed"], resolver: Resolver): Part {
+  const guess = knownValue("PWD", resolver);
+  return {
+    ...unknownPart(quoted),
+    ...(feed === undefined ? {} : { feed }),
+    ...(guess === null ? {} : { guess }),
+  };
+}
+
+/** Whether this is a command of these words alone: `$(pwd)` gives the same as `$PWD`. */
+function isPlain(body: Node, plain: readonly string[]): boolean {
   const [only, ...more] = body.kind === "list" ? body.items.map(({ node }) => node) : [body];
   if (only?.kind !== "simple" || more.length > 0) return false;
   const { words, redirects, assignments } = only;
-  const [name] = words;
   return (
     redirects.length + assignments.length === 0 &&
-    words.length === 1 &&
-    name !== undefined &&
-    literalOf(name)?.value === "pwd"
+    words.length === plain.length &&
+    words.every((word, at) => literalOf(word)?.value === plain[at])
   );
 }
+
+/** The name under which a scope keeps the values of an array, of which words are guessed. */
+export const itemsOf = (name: string): string => `${name}[@]`;
 
 function variable(name: string, quoted: boolean, resolver: Resolver): Part {
   const known = resolver.scope.variables.get(name) ?? shellVariable(name, resolver);
@@ -243,7 +270,11 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
     resolver.inherits(name);
     return unknownPart(quoted && name !== "@");
   }
-  const { kind, value, feed, user } = known;
+  if (name === "@" || name === "*") return { ...unknownPart(false), guess: known.value };
+  return knownPart(known, quoted);
+}
+
+function knownPart({ kind, value, feed, user }: Omit<Arg, "span">, quoted: boolean): Part {
   // A value from the network is known by its origin alone.
   if (value === UNKNOWN) return { ...unknownPart(quoted), ...(feed === undefined ? {} : { feed }) };
   // Names that match a pattern may contain blanks, and an empty value is no word.

@@ -122,10 +122,13 @@ function loopEffects(node: Compound, { walk, scope, input }: At): Scope {
   return withoutVariables(withSecondRound(before, now, (from) => round(from, null)));
 }
 
-/** Words of `[[ ]]` may be arithmetic, and arithmetic runs commands in subscripts, also those in a variable's value. */
+/**
+ * Words of `[[ ]]` may be arithmetic, where an operator compares numbers: arithmetic runs commands in subscripts, also
+ * those in a variable's value.
+ */
 function testEffects({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
-  for (const { kind, value } of walk.args(words ?? [], scope))
-    if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
+  for (const { value } of walk.args(words ?? [], scope))
+    if (/\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
       walk.doubt("shell.expansion", "[[", span, !evaluates);
   return scope;
 }

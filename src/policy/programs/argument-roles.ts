@@ -281,12 +281,16 @@ export const codeElsewhere = (use: Use): readonly FoundEffect[] => {
   });
 };
 
+/** What `printf` makes of the text, as far as it matters for finding commands in it. */
+const printed = (text: string): string => text.replace(/\\n/g, "\n").replace(/\\t/g, "\t");
+
 /** A program from stdin. */
 export function inputEffects({ input }: Pick<Use, "input">): readonly FoundEffect[] {
   const from = input === "network" ? "fetched" : "input";
   const code = { kind: "code", from, path: null } as const;
   if (input === "project") return [{ ...code, followed: true }];
-  return [typeof input === "string" || input.rough === true ? code : { ...code, text: input.text }];
+  if (typeof input === "string") return [code];
+  return [input.rough === true ? { ...code, guess: printed(input.text) } : { ...code, text: input.text }];
 }
 
 const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);

@@ -8,6 +8,7 @@ import {
   programEffects,
   reading,
   roleEffects,
+  word,
   writesOperands,
   writesTo,
 } from "./argument-roles.ts";
@@ -304,6 +305,25 @@ function runsInEnvs(use: Use): readonly FoundEffect[] {
   return [install, ...rest];
 }
 
+/** Programs that commands of `cmake -E` are like. */
+const CMAKE_TOOLS: Readonly<Record<string, readonly string[]>> = {
+  rm: ["rm"],
+  remove: ["rm"],
+  remove_directory: ["rm", "-rf"],
+  env: ["env"],
+  time: ["time"],
+  copy: ["cp"],
+  copy_directory: ["cp", "-r"],
+  rename: ["mv"],
+};
+
+function cmakeTool([name, ...rest]: readonly Arg[], use: Use): readonly FoundEffect[] {
+  const tool =
+    name?.kind === "literal" && Object.hasOwn(CMAKE_TOOLS, name.value) ? CMAKE_TOOLS[name.value] : undefined;
+  if (name === undefined || tool === undefined) return [];
+  return use.command([...tool.map((each) => word(each, name)), ...rest]);
+}
+
 /** The readers of this file, by the names that rows use. */
 export const BUILD_READERS: Readonly<Record<string, UseReader>> = {
   gcc: compilerEffects,
@@ -314,7 +334,7 @@ export const BUILD_READERS: Readonly<Record<string, UseReader>> = {
     const [first] = use.args;
     const project = fixedEffect("project", use.folder, use.program);
     return first?.value === "-E"
-      ? [project, use.doubt("language.unknown", first)]
+      ? [project, use.doubt("language.unknown", first), ...cmakeTool(use.args.slice(1), use)]
       : [project, ...writesTo(use), ...writesTo(use, /^--(?:install-)?prefix$/)];
   },
   mvn: maven,

@@ -229,6 +229,16 @@ function socketTables({ args }: Use): readonly FoundEffect[] {
   return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
 }
 
+/** Reports only about this machine if it is asked for ports and keeps addresses as numbers. */
+function openConnections(use: Use): readonly FoundEffect[] {
+  if (!hasOption(use, "-i")) return [];
+  const named = [...valuesOf(use, "-i"), ...use.operands].filter(({ value }) => value !== "");
+  const own = named.every(({ kind, value }) => kind === "literal" && OWN_SOCKETS.test(value));
+  return [{ kind: "network", hosts: [], ...(own && hasOption(use, "-n") ? { inside: true } : {}) }];
+}
+
+const OWN_SOCKETS = /^[46]?(?:tcp|udp)?(?::[\d,-]+)?$/i;
+
 /** Settings whose value runs on this machine. */
 const SSH_RUNNING = new Set(PROGRAM_WORDS.ssh.runs);
 /** Settings that only affect how the connection is made. */
@@ -385,6 +395,7 @@ export const NETWORK_READERS: Readonly<Record<string, UseReader>> = {
   "name lookups": nameLookups,
   getent: getentEffects,
   "socket tables": socketTables,
+  "open connections": openConnections,
   "no schemes": schemeDoubts,
   curl: curlEffects,
   "wget files": savedByWget,

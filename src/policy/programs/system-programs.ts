@@ -40,12 +40,13 @@ const IP_OPTION =
   /^-(?:4|6|br|brief|c|color(?:=\w+)?|j|json|p|pretty|o|oneline|s|stats|d|details|h|human|N|Numeric)$/;
 const IP_OBJECT =
   /^(?:a|ad|add|addr|address|l|li|link|r|ro|route|ru|rule|n|ne|nei|neigh|neighbor|neighbour|maddr|maddress)$/;
+const HELPS = /^(?:help|-?-help|-V|-Version)$/;
 const IP_VERB = /^(?:s|sh|sho|show|l|li|lis|list|ls|lst|g|ge|get)$/;
 
 /** `ip addr show`: any other verb changes the network of the machine, or runs a command in another namespace. */
 function ipEffects(use: Use): readonly FoundEffect[] {
   const [object, verb] = use.args.filter(({ value }) => !IP_OPTION.test(value));
-  if (object === undefined) return [];
+  if (object === undefined || [object, verb].some((arg) => HELPS.test(arg?.value ?? ""))) return [];
   const vague = [object, verb].find((arg) => arg !== undefined && arg.kind !== "literal");
   if (vague !== undefined) return [use.doubt("word.dynamic", vague)];
   const shows = IP_OBJECT.test(object.value) && (verb === undefined || IP_VERB.test(verb.value));
@@ -231,6 +232,11 @@ export const SYSTEM_READERS: Readonly<Record<string, UseReader>> = {
   ip: (use) => ipEffects(use),
   ifconfig: (use) => ifconfigEffects(use),
   "update-alternatives": (use) => alternativesEffects(use),
+  /** Without arguments it renews the system's cache of libraries. */
+  ldconfig: (use) =>
+    use.args.length === 0
+      ? [fixedEffect("ask", use.folder, use.program)]
+      : outside(use, (each) => /^-[pvN]+$|^--(?:print-cache|verbose)$/.test(each), "system"),
   "container rights": machineAccess,
   "docker cp": (use) => copied(use, (arg) => (arg.value === "-" ? "" : remoteName(arg))),
 };

@@ -274,11 +274,28 @@ function readAssignment(c: Cursor, out: Assignment[]): boolean {
   if (code !== EQUALS && !append) return false;
   const start = c.pos;
   c.pos += length + (append ? 2 : 1);
-  if (c.peek() === OPEN) c.fail("unsupported: an array", start);
-  const value = oneWord(c, "value");
   const name = c.text.slice(start, start + length);
-  out.push({ span: c.span(start, c.pos), name, value, append, others: [] });
+  const others = c.peek() === OPEN ? items(c) : null;
+  const value = others === null ? oneWord(c, "value") : null;
+  out.push({ span: c.span(start, c.pos), name, value, append, others: others ?? [] });
   return true;
+}
+
+/** The words of an array, `(a b)`; with subscripts in it, it is not read. */
+function items(c: Cursor): readonly Word[] {
+  const start = c.pos;
+  const words: Word[] = [];
+  c.pos++;
+  for (;;) {
+    newlines(c);
+    if (c.peek() === CLOSE) break;
+    const before = c.pos;
+    if (c.peek() === BRACKET || (classOf(c.peek()) & BREAK) !== 0) c.fail("unsupported: this array", start);
+    else readWord(c, "argument", words);
+    if (c.problem !== null || c.pos === before) return words;
+  }
+  c.pos++;
+  return words;
 }
 
 /** Reads an old substitution. Its end is found first, then its body is read, as bash does. */

@@ -199,8 +199,16 @@ class Converter implements ScriptReader {
   private assignment(source: SourceAssignment): Assignment {
     const { name, value, append = false, index } = source;
     const plain = value.type === "Word" && index === undefined;
-    const others = plain ? [] : [{ span: this.span(source), pieces: scriptsIn(source, this).map(asPiece) }];
+    const others = plain ? [] : this.items(source);
     return { span: this.span(source), name, value: plain ? this.word(value) : null, append, others };
+  }
+
+  /** The words of an array. With a subscript only what runs in it is known. */
+  private items(source: SourceAssignment): readonly Word[] {
+    const { value, index } = source;
+    if (index === undefined && value.type === "ArrayValue" && !value.elements.some(isSubscripted))
+      return wordList(value.elements, this);
+    return [{ span: this.span(source), pieces: scriptsIn(source, this).map(asPiece) }];
   }
 
   private substitution(part: ScriptPart): Node {
@@ -220,6 +228,8 @@ class Converter implements ScriptReader {
 
 /** A command of a pipeline or of a list: anything but a list itself. */
 type Part = Exclude<Statement["command"], { readonly type: "AndOr" }>;
+
+const isSubscripted = ({ text }: SourceWord): boolean => text.startsWith("[");
 
 const asPiece = (body: Node): Word["pieces"][number] => ({ kind: "script", via: "$(", body, quoted: false });
 

@@ -93,7 +93,7 @@ function tildeOf(text: string): readonly [readonly WordPiece[], number] {
   if (prefix === "~") return [[{ kind: "home" }], 1];
   if (!/^~[\w+.-]*$/.test(prefix)) return [[], 0];
   const user = /^~([A-Za-z_].*)$/.exec(prefix)?.[1];
-  const named = user === undefined ? {} : { user };
+  const named = user === undefined ? { text: prefix } : { user };
   return [[{ kind: "unknown", what: "tilde", quoted: false, scripts: [], ...named }], prefix.length];
 }
 
@@ -187,13 +187,19 @@ const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModificati
 /** An arithmetic without a name in it, which could be a variable with a subscript. */
 const FIGURES = /^\$\(\([\d\s+\-*/%()<>&|^~!?:]*\)\)$/;
 
+/** All items of an array, or one by its number. */
+const PLAIN_INDEX = /^(?:[@*]|\d{1,6})$/;
+
+/** `${x:1:3}`: in numbers there is no name whose value could be run. */
+const PLAIN_SLICE = /^\$\{\w+: ?-?\d+(?::-?\d+)?\}$/;
+
 /** Whether a variable's value may be run, or a variable may change. */
 function evaluates(part: WordPart): boolean {
   if (part.type === "ArithmeticExpansion") return !FIGURES.test(part.text);
   if (part.type !== "ParameterExpansion") return false;
   const { prefix, index, operation } = part;
-  if (prefix === "!" || index !== undefined) return true;
-  if (operation === undefined) return false;
+  if (prefix === "!" || (index !== undefined && !PLAIN_INDEX.test(index.text))) return true;
+  if (operation === undefined || PLAIN_SLICE.test(part.text)) return false;
   return (
     !PLAIN_OPERATORS.has(operation.type) || (operation.type === "Default" && operation.operator.endsWith("="))
   );

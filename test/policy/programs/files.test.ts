@@ -27,7 +27,7 @@ describe("programs that list files", () => {
     "readlink -f a": "allow; read a",
     lsblk: "allow",
     lsof: "allow",
-    "lsof -i :3000": "ask; network; read :3000",
+    "lsof -i :3000": "ask; read :3000; network",
   });
 });
 

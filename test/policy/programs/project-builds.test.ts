@@ -16,7 +16,7 @@ describe("builders", () => {
     "ctest --test-dir build --output-on-failure": "allow; read build; code check",
     "ctest -S x.cmake": "ask; option.loads-code x.cmake; code check",
     "cmake --build build": "ask; code project",
-    "cmake -E rm -rf x": "ask; code project; language.unknown -E",
+    "cmake -E rm -rf x": "ask; code project; language.unknown -E; delete -f -r x",
     "meson test -C build": "allow; read build; code check",
     "meson test --wrapper ./x": "ask; option.loads-code ./x; code check",
     "ninja -v": "ask; code project",

@@ -82,6 +82,14 @@ test("braces expand to several words, each at the position of the original", () 
   check([["a b{c,d}", "[a@0-1 bc@2-8 bd@2-8];"]], true);
 });
 
+test("an array holds the words between its parentheses", () => {
+  check([
+    ["a=(b 'c d' *.e $f)", "[<set a=?(b c d ‹*›.e <$f>)>];"],
+    ["a=(\nb # c\n) d", "[<set a=?(b)> d];"],
+    ["a+=()", "[<set a+=?>];"],
+  ]);
+});
+
 test("text that bash reads in more than one way is an error", () => {
   check([
     ["a ?(b)", "error: unsupported: a parenthesis in a command @3-4"],
@@ -100,6 +108,7 @@ test("text that bash reads in more than one way is an error", () => {
     ["a &\\\n& b", "error: unsupported: an operator before a line continuation @3-4"],
     ["a \\", "error: unsupported: a backslash at the end @2-3"],
     ["a[1]=b", "error: unsupported: a subscript @0-1"],
-    ["a=(b)", "error: unsupported: an array @0-2"],
+    ["a=([0]=b)", "error: unsupported: this array @2-3"],
+    ["a=(b;c)", "error: unsupported: this array @2-4"],
   ]);
 });
