@@ -26,6 +26,8 @@ function endedProcesses(use: Use, names: RegExp): readonly FoundEffect[] {
 
 /** Commands from stdin run later, unattended. */
 function laterEffects(use: Use): readonly FoundEffect[] {
+  const shows = hasOption(use, "-l", "-c") && use.options.every(({ name }) => /^-[lcqv]$/.test(name));
+  if (shows) return [{ kind: "read", path: "/var/spool/cron/atjobs" }];
   return [...inputEffects(use), { kind: "write", path: "/var/spool/cron/atjobs" }];
 }
 
