@@ -173,9 +173,18 @@ export class Limits {
 
   /** Aborts with the given signal, or once the time is up. `reached` then reports the time limit, too. */
   deadline(signal: AbortSignal): AbortSignal {
+    return this.#within(this.remainingMs(), signal);
+  }
+
+  /** Aborts with the given signal, or halfway to the deadline: for what the run can do without. */
+  halfway(signal: AbortSignal): AbortSignal {
     const left = this.remainingMs();
-    if (left === undefined || left > MAX_TIMER_LENGTH - 2) return signal;
-    return AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(left) + 1)]);
+    return this.#within(left === undefined ? undefined : left / 2, signal);
+  }
+
+  #within(ms: number | undefined, signal: AbortSignal): AbortSignal {
+    if (ms === undefined || ms > MAX_TIMER_LENGTH - 2) return signal;
+    return AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(ms) + 1)]);
   }
 
   /**

@@ -241,7 +241,10 @@ function whyUnproven(
   return isProven ? undefined : broken?.reason;
 }
 
-/** The reply to a side question; undefined when it fails, is cut off, or a limit is spent. */
+/**
+ * The reply to a side question; undefined when it fails, is cut off, or a limit is spent. It gets half of the time that
+ * is left: the run could end without it, and must not end with a spent limit because of it.
+ */
 async function asideText(
   agent: AgentContext,
   messages: readonly Message[],
@@ -249,7 +252,7 @@ async function asideText(
 ): Promise<string | undefined> {
   if (agent.limits.reached("aside") !== undefined) return undefined;
   const aside = { messages, maxTokens: SHORT_TEXT, purpose: "expectation" } as const;
-  const reply = await askAside(agent, aside, signal);
+  const reply = await askAside(agent, aside, agent.limits.halfway(signal));
   return reply.kind === "failed" || reply.stop === "length" ? undefined : reply.message.text;
 }
 

@@ -608,6 +608,16 @@ test("the output of a weak model's last command must match what the model expect
     );
 });
 
+test(
+  "an expectation that takes too long is done without before the time is up",
+  { timeout: 60_000 },
+  async () => {
+    const never: Line = { before: () => new Promise(() => undefined) };
+    const { end } = await tried([EDITS, runs(0), SAYS, never], true, null, { turns: 40, ms: 400 });
+    assert.equal(end.how, "answered");
+  },
+);
+
 test("replies are compared by their letters, case included, and long ones are not compared", () => {
   for (const [replies, one] of [
     [["HELLO ADA", "`HELLO, ADA`"], "HELLO ADA"],
