@@ -3,6 +3,7 @@ import test from "node:test";
 import { ChatView } from "../../src/cli/chat/chat-screen.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
+import { runFinished } from "../fixtures/events.ts";
 
 const USAGE = { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: null, cost: null };
 
@@ -63,22 +64,7 @@ test("an answer replaced by a hook is shown in its new form", () => {
     said("It is AKIA1."),
     finished("It is AKIA1.", 0),
     { type: "hook", event: "Stop", hook: "mask", owner: "user", did: "replaced", ms: 1 },
-    {
-      type: "run.finished",
-      session: "s",
-      status: "done",
-      exit_code: 0,
-      reason: "why",
-      turns: 1,
-      tool_calls: 0,
-      usage: USAGE,
-      denials: [],
-      changes: null,
-      handoff: [],
-      quarantined: [],
-      verified: null,
-      answer: "It is [masked].",
-    },
+    runFinished({ reason: "why", answer: "It is [masked]." }),
   );
   assert.match(screen, /^It is AKIA1\.\n[^\n]*mask[^\n]*replaced[^\n]*\nIt is \[masked\]\.\n$/);
 });

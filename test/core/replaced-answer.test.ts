@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { AgentEvent, EventBody } from "../../src/core/events.ts";
 import { ReplacedAnswer } from "../../src/core/tool.ts";
+import { runFinished } from "../fixtures/events.ts";
 
 const hook = (event: "Stop" | "PostToolUse", did: "replaced" | "continued" | "passed"): EventBody => ({
   type: "hook",
@@ -12,22 +13,8 @@ const hook = (event: "Stop" | "PostToolUse", did: "replaced" | "continued" | "pa
   ms: 1,
 });
 const TURN: EventBody = { type: "turn.started", turn: 1, record_count: 1, tokens: 1 };
-const finished = (status: "done" | "failed" = "done"): EventBody => ({
-  type: "run.finished",
-  session: "s",
-  status,
-  exit_code: 0,
-  reason: "why",
-  turns: 1,
-  tool_calls: 0,
-  usage: { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: null, cost: null },
-  denials: [],
-  changes: null,
-  handoff: [],
-  quarantined: [],
-  verified: null,
-  answer: "other words",
-});
+const finished = (status: "done" | "failed" = "done"): EventBody =>
+  runFinished({ status, reason: "why", answer: "other words" });
 
 function after(bodies: readonly EventBody[], agent?: string): string | undefined {
   const answer = new ReplacedAnswer();

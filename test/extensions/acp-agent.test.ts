@@ -18,26 +18,12 @@ import {
   serveAcp,
 } from "../../src/extensions/acp-agent.ts";
 import type { EditorCommand } from "../../src/extensions/acp-updates.ts";
+import { runFinished } from "../fixtures/events.ts";
 
 const FIX: EditorCommand = { name: "fix", description: "Mends\nit.", hint: "[file]" };
 const SHIP: EditorCommand = { name: "git:ship", description: "Ships it.", hint: "" };
 const HOOK: EventBody = { type: "hook", event: "Stop", hook: "h", owner: "user", did: "replaced", ms: 1 };
-const FINISHED: EventBody = {
-  type: "run.finished",
-  session: "s",
-  status: "done",
-  exit_code: 0,
-  reason: "why",
-  turns: 1,
-  tool_calls: 0,
-  usage: { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: null, cost: null },
-  denials: [],
-  changes: null,
-  handoff: [],
-  quarantined: [],
-  verified: null,
-  answer: "other words",
-};
+const FINISHED = runFinished({ reason: "why", answer: "other words" });
 
 interface Fake {
   commands: () => Promise<readonly EditorCommand[]>;

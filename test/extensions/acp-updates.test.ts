@@ -14,6 +14,7 @@ import {
   stopOf,
   updatesOf,
 } from "../../src/extensions/acp-updates.ts";
+import { runFinished } from "../fixtures/events.ts";
 
 const of = (body: EventBody, agent?: string, open: OpenDiffs = new Map()): readonly SessionUpdate[] =>
   updatesOf({ ...body, run: "r", seq: 1, ...(agent === undefined ? {} : { agent }) }, "/w", open);
@@ -163,20 +164,7 @@ test("a plan is sent without dropped steps", () => {
   ]);
 });
 
-const FINISHED = {
-  type: "run.finished",
-  status: "done",
-  exit_code: 0,
-  reason: "why it ended",
-  turns: 1,
-  tool_calls: 1,
-  usage: { requests: 1, prompt_tokens: null, completion_tokens: null, cached_tokens: null, cost: null },
-  denials: [],
-  changes: null,
-  handoff: [],
-  session: "s",
-  answer: "a",
-} as const;
+const FINISHED = runFinished({ reason: "why it ended", answer: "a" });
 
 test("the end reports moved paths, files to look at and commits, and a good end without these reports nothing", () => {
   assert.deepEqual(of(FINISHED), []);

@@ -16,28 +16,25 @@ import {
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import { HarnessError } from "../../../src/core/errors.ts";
 import type { RunChanges } from "../../../src/core/events.ts";
+import { runFinished } from "../../fixtures/events.ts";
 
 const NONE: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
 const CHANGED: RunChanges = { ...NONE, modified: ["sum.js"] };
 const passed = { command: "npm test", exit_code: 0, rounds: 0 };
 const failing = { command: "npm test", exit_code: 1, rounds: 2 };
 
-const finished = (more: Partial<Finished> = {}): Finished => ({
-  type: "run.finished",
-  status: "done",
-  exit_code: 0,
-  reason: "The model gave its answer.",
-  turns: 2,
-  tool_calls: 1,
-  usage: { requests: 2, prompt_tokens: 100, completion_tokens: 10, cached_tokens: null, cost: 0.5 },
-  denials: [],
-  changes: CHANGED,
-  handoff: [],
-  session: "s1",
-  verified: null,
-  answer: "It is mended.",
-  ...more,
-});
+const finished = (more: Partial<Finished> = {}): Finished =>
+  runFinished({
+    reason: "The model gave its answer.",
+    usage: { requests: 2, prompt_tokens: 100, completion_tokens: 10, cached_tokens: null, cost: 0.5 },
+    turns: 2,
+    tool_calls: 1,
+    changes: CHANGED,
+    session: "s1",
+    verified: null,
+    answer: "It is mended.",
+    ...more,
+  });
 
 const candidate = (nth: number, more: Partial<Finished> = {}): Candidate => {
   const end = finished({ session: `s${nth}`, ...more });

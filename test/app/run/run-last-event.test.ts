@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import test from "node:test";
-import type { Finished } from "../../../src/agent/agent-run.ts";
 import { failedRun, sinkOf, type WaitingSink, waitingSink } from "../../../src/app/run/event-sink.ts";
 import { type LazyBox, lazyBox, readyEvent } from "../../../src/app/run/lazy-box.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
@@ -12,6 +11,7 @@ import { AuditTrail } from "../../../src/sessions/audit-trail.ts";
 import { openStore } from "../../../src/sessions/session-store.ts";
 import { ABOUT } from "../../contract/store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { runFinished } from "../../fixtures/events.ts";
 
 const STARTED: EventBody = {
   type: "run.started",
@@ -24,20 +24,7 @@ const STARTED: EventBody = {
   model: "m",
 };
 
-const FINISHED: Finished = {
-  type: "run.finished",
-  status: "done",
-  exit_code: 0,
-  reason: "",
-  turns: 1,
-  tool_calls: 0,
-  usage: { requests: 1, prompt_tokens: null, completion_tokens: null, cached_tokens: null, cost: null },
-  denials: [],
-  changes: null,
-  handoff: [],
-  session: "s",
-  answer: null,
-};
+const FINISHED = runFinished();
 
 interface Told {
   readonly sink: WaitingSink;

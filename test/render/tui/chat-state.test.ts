@@ -12,6 +12,7 @@ import {
 } from "../../../src/render/tui/chat-state.ts";
 import { newEditor, withText } from "../../../src/render/tui/line-editor.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
+import { runFinished } from "../../fixtures/events.ts";
 
 const usage = { requests: 1, prompt_tokens: 900, completion_tokens: 100, cached_tokens: null, cost: 0.5 };
 
@@ -194,20 +195,7 @@ const texts = (state: ChatState): readonly unknown[] =>
   state.finished.flatMap((block) => (block.kind === "answer" ? [block.text] : []));
 
 test("an answer that a hook replaced is shown at the end; without a hook it is not shown twice", () => {
-  const finished = {
-    type: "run.finished" as const,
-    status: "done" as const,
-    exit_code: 0,
-    reason: "",
-    turns: 1,
-    tool_calls: 0,
-    usage,
-    denials: [],
-    changes: null,
-    handoff: [],
-    session: "s",
-    answer: "Other words.",
-  };
+  const finished = runFinished({ answer: "Other words." });
   const said: EventBody = { type: "text", text: "Words." };
   const hook = { type: "hook", event: "Stop", did: "replaced" } as unknown as EventBody;
   assert.deepEqual(texts(after(events(said, hook, finished))), ["Words.", "Other words."]);
