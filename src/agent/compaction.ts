@@ -6,7 +6,8 @@ import type { JsonSchema, Message, ModelFailure } from "../core/model-provider.t
 import { parsedJson } from "../core/raw-data.ts";
 import type { Compaction } from "../core/session.ts";
 import { type History, isLong, viewOf } from "./history.ts";
-import { clipped, excerpt, untagged } from "./prompt.ts";
+import { clipped } from "../core/wording.ts";
+import { excerpt, untagged } from "./prompt.ts";
 
 /** Shares of the window: when to compact, and how small to make it. */
 const TRIGGER_SHARE = 0.8;

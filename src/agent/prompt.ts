@@ -6,7 +6,7 @@
 import type { Mode } from "../core/decision.ts";
 import { folderBefore } from "../core/file-names.ts";
 import { isPreset } from "../core/network.ts";
-import { firstOf } from "../core/wording.ts";
+import { clipped, firstOf, wholeBefore, wholeFrom } from "../core/wording.ts";
 
 /** Facts that stay the same for a whole session: no clock, no counters. */
 interface PromptFacts {
@@ -273,12 +273,3 @@ export function excerpt(text: string, most: number): string {
   const tail = wholeFrom(text, text.length - Math.floor(most * 0.3));
   return `${text.slice(0, head)}\n[… ${tail - head} characters left out …]\n${text.slice(tail)}`;
 }
-
-/** The head of a text, with a mark if it is cut. */
-export const clipped = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, wholeBefore(text, most))}…`;
-
-const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
-
-const wholeBefore = (text: string, at: number): number => (isLow(text.charCodeAt(at)) ? at - 1 : at);
-const wholeFrom = (text: string, at: number): number => (isLow(text.charCodeAt(at)) ? at + 1 : at);

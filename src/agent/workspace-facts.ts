@@ -1,7 +1,8 @@
 /** What the first request says about the workspace: found out by one command in the box. */
 
 import type { Box } from "../core/ports.ts";
-import { clipped, type InstructionFile, instructionsOrNames, oneLine } from "./prompt.ts";
+import { clipped } from "../core/wording.ts";
+import { type InstructionFile, instructionsOrNames, oneLine } from "./prompt.ts";
 
 const TIME_LIMIT_MS = 5000;
 /** Most bytes of output that are read. */

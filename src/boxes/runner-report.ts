@@ -1,3 +1,4 @@
+import { BOX_HOME } from "../core/ports.ts";
 import { textOfBytes } from "../core/raw-data.ts";
 import type { RunnerClient } from "./runner-client.ts";
 import { decodeFields, REQUEST, textIn } from "./runner-protocol.ts";
@@ -179,6 +180,22 @@ export function limitLines(text: string, { gvisor = false }: ReportOf = {}): rea
 
 /** No nproc: it counts the processes of the uid on the whole host. */
 export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
+
+/** Where a box looks for programs. Our git comes first: it requests a commit instead of writing to a protected directory. */
+export const BOX_PATH =
+  "/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** All variables of a box's first process. */
+export const boxEnvironment = (gitConfig: string): readonly string[] => [
+  `PATH=${BOX_PATH}`,
+  `HOME=${BOX_HOME}`,
+  "LANG=C.UTF-8",
+  "TERM=dumb",
+  "CI=1",
+  "GIT_TERMINAL_PROMPT=0",
+  "GIT_OPTIONAL_LOCKS=0",
+  `GIT_CONFIG_GLOBAL=${gitConfig}`,
+];
 
 const LIMIT_TITLES: Readonly<Record<keyof typeof ULIMITS, string>> = {
   nofile: "Max open files",

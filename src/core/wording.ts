@@ -66,9 +66,16 @@ export function writtenSize(bytes: number): string {
 
 /** Counts and shortened lists, as shown to people. */
 
-/** The first characters, with a mark when there were more. */
+/** The first characters, with a mark when there were more; no character is split. */
 export const clipped = (text: string, most: number): string =>
-  text.length > most ? `${text.slice(0, most)}…` : text;
+  text.length > most ? `${text.slice(0, wholeBefore(text, most))}…` : text;
+
+/** The place itself, or the one before or after it, so that a cut there splits no character. */
+export const wholeBefore = (text: string, at: number): number => (splitsPair(text, at) ? at - 1 : at);
+export const wholeFrom = (text: string, at: number): number => (splitsPair(text, at) ? at + 1 : at);
+
+const splitsPair = (text: string, at: number): boolean =>
+  /^[\uD800-\uDBFF][\uDC00-\uDFFF]$/.test(text.slice(Math.max(0, at - 1), at + 1));
 
 /** `1 file`, `2 files`; `many` is needed when adding an s is not enough. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>

@@ -1,4 +1,4 @@
-import { ULIMITS } from "../boxes/runner-report.ts";
+import { boxEnvironment, ULIMITS } from "../boxes/runner-report.ts";
 import type { ContainerCreateOptions } from "dockerode";
 import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
@@ -86,7 +86,8 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
     User: `${plan.user.uid}:${plan.user.gid}`,
     // Never in the workspace: the runtime resolves this path before the walls are up.
     WorkingDir: "/",
-    Env: environment(),
+    // Starts empty: no variable of the host is inherited.
+    Env: [...boxEnvironment("/dev/null")],
     Hostname: "sandbox",
     NetworkDisabled: isCutOff(plan),
     AttachStdin: plan.stdin,
@@ -121,19 +122,6 @@ const isOpen = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
  */
 const isCutOff = (plan: BoxPlan): boolean =>
   !isOpen(plan) && plan.hosts !== undefined && plan.host.podman === undefined;
-
-/** Starts empty: no variable of the host is inherited. */
-const environment = (): string[] => [
-  // Our git comes first: it requests a commit instead of writing to a protected directory.
-  "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  `HOME=${BOX_HOME}`,
-  "LANG=C.UTF-8",
-  "TERM=dumb",
-  "CI=1",
-  "GIT_TERMINAL_PROMPT=0",
-  "GIT_OPTIONAL_LOCKS=0",
-  "GIT_CONFIG_GLOBAL=/dev/null",
-];
 
 const namespaces = (plan: BoxPlan): HostConfig => ({
   // Without a resolver named here, a box without network would still get the host's.

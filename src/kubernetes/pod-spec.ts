@@ -1,4 +1,4 @@
-import { ULIMITS } from "../boxes/runner-report.ts";
+import { boxEnvironment, ULIMITS } from "../boxes/runner-report.ts";
 import type { Mode } from "../core/decision.ts";
 import { isInside } from "../core/file-names.ts";
 import { BOX_HOME } from "../core/ports.ts";
@@ -78,18 +78,6 @@ export const podLabels = (plan: PodPlan): Readonly<Record<string, string>> =>
 /** A pod's time runs while it waits in a pool, so waiting gets as much time as a box. */
 const lifeOf = ({ kind, deadlineMs }: PodPlan): number => (kind === "Claim" ? 2 * deadlineMs : deadlineMs);
 
-/** The complete environment: variables that the cluster adds to every container are removed. */
-const ENVIRONMENT: readonly string[] = [
-  "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  `HOME=${BOX_HOME}`,
-  "LANG=C.UTF-8",
-  "TERM=dumb",
-  "CI=1",
-  "GIT_TERMINAL_PROMPT=0",
-  "GIT_OPTIONAL_LOCKS=0",
-  `GIT_CONFIG_GLOBAL=${BOX_HOME}/.gitconfig`,
-];
-
 /** Pods have no limits of this kind, but a process may always lower its own. */
 const limited: readonly string[] = Object.entries(ULIMITS).map(
   ([name, most]) => `--${name}=${String(most)}:${String(most)}`,
@@ -100,8 +88,9 @@ export const API_VARIABLE = "HARNESS_API";
 
 const commandOf = (network: boolean): readonly string[] => [
   "/usr/bin/env",
+  // Variables that the cluster adds to every container are removed.
   "-i",
-  ...ENVIRONMENT,
+  ...boxEnvironment(`${BOX_HOME}/.gitconfig`),
   `${API_VARIABLE}=$(KUBERNETES_SERVICE_HOST) $(KUBERNETES_SERVICE_PORT)`,
   "/usr/bin/prlimit",
   ...limited,

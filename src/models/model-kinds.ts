@@ -71,8 +71,8 @@ const GiB = 2 ** 30;
 /** The rest is for the system, the boxes and other programs. */
 const USABLE = 0.75;
 
-/** Bytes of this machine's memory that a model may take. */
-export const usableMemory = (): number => totalmem() * USABLE;
+/** Bytes of a machine's memory that a model may take; of this machine's, unless another is given. */
+export const usableMemory = (memory = totalmem()): number => memory * USABLE;
 
 /** Best for this work first. A new row needs all four figures; `docs/models.md` shows them. */
 export const MODEL_CHOICES: readonly ModelChoice[] = [

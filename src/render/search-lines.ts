@@ -71,34 +71,44 @@ function vectorLine(chunks: number, { embedded, reason, remedy, next }: Indexed[
   return `${embedded} of ${chunks} chunks have vectors${why}${lacking}`;
 }
 
-interface Status {
+export interface IndexStatus {
   readonly workspace: string;
+  /** Null: there is no index yet. */
   readonly index: string | null;
   readonly folder: string | null;
+  /** `embedded` or `qdrant`. */
   readonly store: string | null;
   readonly files: number;
   readonly chunks: number;
+  /** Files that are left out, by why. */
   readonly skipped: Readonly<Record<string, number>>;
+  /** The last update ran to its end. */
   readonly whole: boolean;
+  /** `whole`, and nothing has changed since. */
   readonly fresh: boolean;
+  /** When an update last ended, as an ISO time. */
   readonly updated: string | null;
   readonly vectors: {
     readonly model: string | null;
     readonly embedded: number;
+    /** A model that gave no vector in time when the index was made. */
     readonly awaited: string | null;
+    /** The measured benefit of vectors on the history of the repository; null if not measured. */
     readonly worth: {
       readonly weight: number;
       readonly questions: number;
       readonly words: number;
       readonly vectors: number;
     } | null;
+    /** From 0 to 1; 1 if there is nothing to embed. */
     readonly share: number;
+    /** The command that embeds the rest; empty if no chunk lacks a vector. */
     readonly next: string;
   };
 }
 
 /** The state of an index, and how far it can be trusted. */
-export function statusLines(status: Status): string {
+export function statusLines(status: IndexStatus): string {
   const { workspace, index, folder, store, files, chunks, whole, fresh, updated, vectors } = status;
   if (index === null) return `no index of ${visibleLine(workspace)} yet: harness index`;
   const state = !whole
@@ -121,7 +131,7 @@ export function statusLines(status: Status): string {
 }
 
 /** The benefit of vectors in this workspace; empty if there are none. */
-function worthLine({ model, embedded, worth }: Status["vectors"]): string {
+function worthLine({ model, embedded, worth }: IndexStatus["vectors"]): string {
   if (model === null || embedded === 0) return "";
   if (worth === null)
     return "how much vectors help here is unknown: the history says too little, or was not evaluated yet";
@@ -133,7 +143,7 @@ function worthLine({ model, embedded, worth }: Status["vectors"]): string {
 }
 
 /** Why chunks lack a vector and how to complete them; empty when none do. */
-function lackingLine({ model, awaited, next }: Status["vectors"]): string {
+function lackingLine({ model, awaited, next }: IndexStatus["vectors"]): string {
   if (next === "") return "";
   const why =
     awaited !== null

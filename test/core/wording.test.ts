@@ -229,6 +229,10 @@ test("a text is cut with a mark, and only if it is longer", () => {
     ["abc", "abcd", ""].map((text) => clipped(text, 3)),
     ["abc", "abc…", ""],
   );
+  assert.deepEqual(
+    [2, 3, 4].map((most) => clipped("ab😀c", most)),
+    ["ab…", "ab…", "ab😀…"],
+  );
 });
 
 test("a word of plain letters is offered with a one-line description", () => {

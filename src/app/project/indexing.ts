@@ -4,18 +4,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
+import type { IndexStatus } from "../../render/search-lines.ts";
 import { ProgressLine } from "../../render/tty/live-lines.ts";
 import {
   type EmbedOutcome,
   isDue,
   vectorShare,
   type VectorShare,
-  type VectorWorth,
   worthIn,
 } from "../../search/index-vectors.ts";
 import type { CatalogFacts } from "../../search/catalog.ts";
 import { claimIndex, findIndex } from "../../search/index-folders.ts";
-import type { Skip } from "../../search/search-store.ts";
 import type { IndexProgress, Updated } from "../../search/update-index.ts";
 import { OpenedIndex, withRepair } from "../../search/open-index.ts";
 import type { CommitQuestion } from "../../search/measure-worth.ts";
@@ -257,31 +256,6 @@ async function isFresh({ host, settings, workspace, note }: Indexing, signal: Ab
   if (found === undefined) return false;
   await using index = found;
   return await index.isFresh(signal);
-}
-
-export interface IndexStatus {
-  readonly workspace: string;
-  /** Null: there is no index yet. */
-  readonly index: string | null;
-  readonly folder: string | null;
-  readonly store: "embedded" | "qdrant" | null;
-  readonly files: number;
-  readonly chunks: number;
-  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
-  /** The last update ran to its end. */
-  readonly whole: boolean;
-  /** `whole`, and nothing has changed since. */
-  readonly fresh: boolean;
-  /** When an update last ended, as an ISO time. */
-  readonly updated: string | null;
-  readonly vectors: {
-    readonly model: string | null;
-    readonly embedded: number;
-    /** A model that gave no vector in time when the index was made. */
-    readonly awaited: string | null;
-    /** The measured benefit of vectors on the history of the repository; null if not measured. */
-    readonly worth: Omit<VectorWorth, "way" | "model" | "chunks"> | null;
-  } & Pick<VectorShare, "share" | "next">;
 }
 
 const NONE = {

@@ -145,68 +145,57 @@ export function refuseGrants({ allow_domains: granted }: Pick<Settings, "allow_d
 }
 
 /** A box with a layer over the folder: the folder stays as it is. */
-export function stepsBox(
-  { host, settings, runtime, warn }: VetOptions,
+export const stepsBox = (
+  options: VetOptions,
   workspace: string,
   onConnection: (connection: Connection) => void,
   signal: AbortSignal,
-): Promise<OwnedBox> {
-  const shape: Settings = {
-    ...settings,
-    mode: "workspace-write",
-    isolation: settings.isolation === "copy" ? "copy" : "overlay",
-    secrets: {},
-    env: settings.env ?? "none",
-    pids: mostPids(settings),
-  };
-  const opening = {
-    host,
-    settings: shape,
-    workspace,
-    runtime,
-    watchChanges: true,
-    keep: null,
-    budget: BUDGET,
-  };
-  return openBoxFor({ ...opening, warn: quietOfRoot(warn), onConnection }, signal);
+): Promise<OwnedBox> => {
+  const { settings, runtime } = options;
+  const shape: Partial<Settings> = { env: settings.env ?? "none", pids: mostPids(settings) };
+  const opening = { workspace, runtime, watchChanges: true, keep: null, onConnection };
+  return openLayered(options, shape, opening, signal);
+};
+
+interface Staging {
+  readonly workspace: string;
+  readonly keep: string;
+  readonly granted: readonly string[];
+  readonly onConnection: (connection: Connection) => void;
 }
 
 /** A box over an empty folder, whose layer is kept: it holds what the box unpacks or clones. */
-export function stagingBox(
-  { host, settings, warn }: VetOptions,
-  {
-    workspace,
-    keep,
-    granted,
-    onConnection,
-  }: {
-    readonly workspace: string;
-    readonly keep: string;
-    readonly granted: readonly string[];
-    readonly onConnection: (connection: Connection) => void;
-  },
+export const stagingBox = (
+  options: VetOptions,
+  { granted, ...staging }: Staging,
   signal: AbortSignal,
-): Promise<OwnedBox> {
-  const shape: Settings = {
-    ...settings,
-    mode: "workspace-write",
-    isolation: settings.isolation === "copy" ? "copy" : "overlay",
-    secrets: {},
+): Promise<OwnedBox> => {
+  const shape: Partial<Settings> = {
     env: "none",
     image: null,
     allow_domains: [...granted],
     install_scripts: [],
   };
-  const opening = {
-    host,
-    settings: shape,
-    workspace,
-    runtime: null,
-    watchChanges: false,
-    keep,
-    budget: BUDGET,
+  return openLayered(options, shape, { ...staging, runtime: null, watchChanges: false }, signal);
+};
+
+type Opening = Parameters<typeof openBoxFor>[0];
+
+/** A box whose changes stay in a layer of bounded size, without the user's secrets. */
+function openLayered(
+  { host, settings, warn }: VetOptions,
+  shape: Partial<Settings>,
+  opening: Pick<Opening, "workspace" | "runtime" | "watchChanges" | "keep" | "onConnection">,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const layered: Settings = {
+    ...settings,
+    mode: "workspace-write",
+    isolation: settings.isolation === "copy" ? "copy" : "overlay",
+    secrets: {},
+    ...shape,
   };
-  return openBoxFor({ ...opening, warn: quietOfRoot(warn), onConnection }, signal);
+  return openBoxFor({ ...opening, host, settings: layered, budget: BUDGET, warn: quietOfRoot(warn) }, signal);
 }
 
 /** Presets among the grants. */

@@ -1,10 +1,10 @@
+import { BOX_PATH } from "../../boxes/runner-report.ts";
 import type { Recipe } from "./recipe.ts";
 
 /** Variables for the package managers of a box: where they keep what they fetch, and what they may install. */
 
 /** Where an environment keeps what tools fetched: not in the workspace, nor in the box's HOME, empty at each start. */
 export const CACHE = "/var/cache/harness";
-const BASE_PATH = "/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -137,7 +137,7 @@ export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Va
     ...(yarn === undefined ? {} : { ...YARN, ...(granted ? yarnAge(yarn, minAge) : {}) }),
     ...(pnpm === undefined ? {} : PNPM),
     ...(typeof recipe.toolchains.node === "string" ? NODE_HEADERS : {}),
-    ...(venv === undefined ? {} : { VIRTUAL_ENV: venv, PATH: `${venv}/bin:${BASE_PATH}` }),
+    ...(venv === undefined ? {} : { VIRTUAL_ENV: venv, PATH: `${venv}/bin:${BOX_PATH}` }),
     ...recipe.env,
   };
 }

@@ -6,7 +6,7 @@ import { quote } from "shell-quote";
 import { z } from "zod";
 import { type HttpAnswer, NO_ANSWER } from "../http-request.ts";
 import { WireFailure } from "../model-api.ts";
-import { billions, kindOf, type ModelKind } from "../model-kinds.ts";
+import { billions, kindOf, type ModelKind, usableMemory } from "../model-kinds.ts";
 import { askOllama, isLoopback } from "./ollama-client.ts";
 import { waitingTimeout } from "../../platform/waits.ts";
 
@@ -416,8 +416,6 @@ const MIN_TOKENS = 4096;
 const TOKEN_STEP = 1024;
 /** Keys and values of one token at f16 in a 32B model (64 layers x 8 heads x 128); smaller models need less. */
 const BYTES_PER_TOKEN = 256 * 2 ** 10;
-/** The rest is for the system, the container and other programs. */
-const USABLE = 0.75;
 
 /**
  * The window of a session. The chat adapter sends it as `num_ctx` in every request, always with the same value: without
@@ -445,6 +443,6 @@ export const serverMemory = (baseUrl: string): number | null => (isLoopback(base
 
 function tokensInMemory({ memory, modelSize }: ContextRequest): number | null {
   if (memory === null || modelSize === null) return null;
-  const fitting = Math.floor((memory * USABLE - modelSize) / BYTES_PER_TOKEN);
+  const fitting = Math.floor((usableMemory(memory) - modelSize) / BYTES_PER_TOKEN);
   return Math.max(MIN_TOKENS, Math.floor(fitting / TOKEN_STEP) * TOKEN_STEP);
 }
