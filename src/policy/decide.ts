@@ -82,7 +82,7 @@ interface Judged {
 
 /** Judges command lines. Its only state is the models of programs that it has prepared. */
 export class CommandPolicy {
-  private readonly models = new Models();
+  readonly #models = new Models();
 
   /** Pure and total: every text gets a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
@@ -108,8 +108,8 @@ export class CommandPolicy {
   judge(text: string, context: CommandContext): Judgement {
     const read = readShell(text);
     const judged = { text, places: placesFor(context), context };
-    const looked = this.walked(read, context, false);
-    const rulings = this.ruled(looked, judged);
+    const looked = this.#walked(read, context, false);
+    const rulings = this.#ruled(looked, judged);
     const contains = containsIn(context);
     const decision = decisionOf(rulings, { contains, mode: context.mode, length: text.length });
     const again =
@@ -119,16 +119,16 @@ export class CommandPolicy {
     // The second walk only answers containment; the decision is not changed.
     const contained = again
       ? rulings.every((ruling) => contains(ruling) || isOpen(ruling)) &&
-        this.ruled(this.walked(read, context, true), judged).every(contains)
+        this.#ruled(this.#walked(read, context, true), judged).every(contains)
       : decision.contained;
     const { effects, flaws } = looked;
     const asks = decision.decision === "ask" ? askingOf(decision.rules, rulings, context.mode) : [];
     return { rulings, asks, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
   }
 
-  private ruled(looked: TextEffects, { text, places, context }: Judged): readonly Ruling[] {
+  #ruled(looked: TextEffects, { text, places, context }: Judged): readonly Ruling[] {
     const { flaws, calls, effects } = looked;
-    const knows = (name: string): boolean => this.models.find(programOf(name)[0]) !== undefined;
+    const knows = (name: string): boolean => this.#models.find(programOf(name)[0]) !== undefined;
     const known = effects.map((effect) => rulingOf(effect, places));
     const rulings = withObjections(known, { text, calls, effects, knows }, places);
     const { rules = [], mode } = context;
@@ -138,16 +138,16 @@ export class CommandPolicy {
 
   /** The effects of the text and the flaws of the text, without a decision. */
   look(text: string, context: Omit<CommandContext, "mode">): TextEffects {
-    return this.walked(readShell(text), context, false);
+    return this.#walked(readShell(text), context, false);
   }
 
-  private walked(
+  #walked(
     { tree, doubts }: ShellText,
     { workspace, home, folder = workspace, installed = notInstalled }: Omit<CommandContext, "mode">,
     assumes: boolean,
   ): TextEffects & { readonly assumable: boolean } {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
-    const { models } = this;
+    const models = this.#models;
     const walk = new EffectWalk({ models, home, workspace, installed, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], ...NOTHING_SET }, "nothing");
     const { calls, effects, assumable, strays, fed } = walk;

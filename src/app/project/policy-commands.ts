@@ -109,20 +109,20 @@ export class Score {
   readonly classes = new Map<string, Count>();
   readonly sure: Count = { right: 0, total: 0 };
   readonly debatable: Count = { right: 0, total: 0 };
-  private readonly policy: CommandPolicy;
-  private readonly context: CommandContext;
+  readonly #policy: CommandPolicy;
+  readonly #context: CommandContext;
 
   constructor(policy: CommandPolicy, context: CommandContext) {
-    this.policy = policy;
-    this.context = context;
+    this.#policy = policy;
+    this.#context = context;
   }
 
   /** Undefined if the verdict is right. */
   judge(judged: JudgedCommand, line: number): Wrong | undefined {
-    const { cmd, want, class: group, debatable, mode = this.context.mode } = judged;
-    const { decision: got, rules } = this.policy.decide(cmd, { ...this.context, mode });
+    const { cmd, want, class: group, debatable, mode = this.#context.mode } = judged;
+    const { decision: got, rules } = this.#policy.decide(cmd, { ...this.#context, mode });
     const right = want === got || (want === "not-allow" && got !== "allow");
-    for (const count of debatable ? [this.debatable] : [this.sure, this.classOf(group)]) {
+    for (const count of debatable ? [this.debatable] : [this.sure, this.#classOf(group)]) {
       count.total += 1;
       if (right) count.right += 1;
     }
@@ -142,7 +142,7 @@ export class Score {
     return this.wrong.at(-1);
   }
 
-  private classOf(group: string): Count {
+  #classOf(group: string): Count {
     const known = this.classes.get(group);
     if (known !== undefined) return known;
     const count = { right: 0, total: 0 };

@@ -74,7 +74,7 @@ export class Vet extends HarnessCommand {
     const { args, flags } = await this.parse(Vet, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     const { repo: name, other } = args;
     refuseMixed(flags, { name, other, words });
-    const chosen = await this.options(flags);
+    const chosen = await this.#options(flags);
     const page = flags.html === undefined || flags.html === "-" ? undefined : await pageAt(flags.html);
     await untilInterrupted(async (signal) => {
       using progress = new ProgressLine(stderr, { what: "vet", quiet: flags.quiet });
@@ -93,7 +93,7 @@ export class Vet extends HarnessCommand {
     }, "");
   }
 
-  private async options(
+  async #options(
     flags: Readonly<Record<string, unknown>> & { readonly quiet: boolean },
   ): Promise<Omit<VetOptions, "onProgress" | "warn">> {
     // Only this command's grants and environment count.

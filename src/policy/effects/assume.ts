@@ -23,26 +23,26 @@ const NUMBER: Assumed = { kind: "literal", value: "7" };
  * `mktemp` or `git rev-parse --show-toplevel`, numbers, and file names that a pattern or a search finds in the workspace.
  */
 export class Assumptions {
-  private readonly workspace: string;
-  private readonly numbers: ReturnType<typeof numbersIn>;
+  readonly #workspace: string;
+  readonly #numbers: ReturnType<typeof numbersIn>;
 
   constructor(tree: List, workspace: string) {
-    this.workspace = workspace;
-    this.numbers = numbersIn(tree);
+    this.#workspace = workspace;
+    this.#numbers = numbersIn(tree);
   }
 
   of(piece: WordPiece, scope: Scope, words: Words): Assumed | null {
     switch (piece.kind) {
       case "variable":
-        return this.variable(piece.name, scope);
+        return this.#variable(piece.name, scope);
       case "script":
         return piece.via === "<(" || piece.via === ">("
           ? null
-          : printed(piece.body, { scope, words, workspace: this.workspace, quoted: piece.quoted });
+          : printed(piece.body, { scope, words, workspace: this.#workspace, quoted: piece.quoted });
       case "unknown":
         if (piece.what === "arithmetic") return this.isNumber(piece.text) ? NUMBER : null;
         return piece.what === "parameter" && piece.scripts.length === 0
-          ? this.parameter(piece.text ?? "", scope)
+          ? this.#parameter(piece.text ?? "", scope)
           : null;
       default:
         return null;
@@ -51,41 +51,41 @@ export class Assumptions {
 
   /** The arithmetic text uses numbers only. */
   isNumber(text: string | undefined): boolean {
-    return text !== undefined && this.numbers.calculates(text);
+    return text !== undefined && this.#numbers.calculates(text);
   }
 
   /** The names that a command puts into a pipe in front of `xargs`. */
   namesFrom(part: Node, fed: Use["input"], words: Words): Use["input"] | null {
     if (typeof fed !== "string" && fed.found === true && isFilter(part)) return fed;
-    const name = namesOf(part, words, this.workspace);
+    const name = namesOf(part, words, this.#workspace);
     return name === null ? null : { text: `${name}\n`, span: part.span, found: true };
   }
 
-  private variable(name: string, scope: Scope): Assumed | null {
+  #variable(name: string, scope: Scope): Assumed | null {
     const known = scope.variables.get(name);
     if (known !== undefined) {
       const { kind, value } = known;
       const plain = !/\s/.test(value) && value !== "";
       return kind !== "dynamic" && plain ? { kind, value } : null;
     }
-    if (/^[?!#$]$/.test(name) || this.numbers.has(name)) return NUMBER;
+    if (/^[?!#$]$/.test(name) || this.#numbers.has(name)) return NUMBER;
     if (name === "TMPDIR") return { kind: "literal", value: "/tmp" };
     return BOX_LISTS.has(name) ? { kind: "literal", value: "/usr/lib" } : null;
   }
 
   /** `${x%…}` and `${x#…}` give a part of a name; `${x:-text}` gives the name or the text. */
-  private parameter(text: string, scope: Scope): Assumed | null {
+  #parameter(text: string, scope: Scope): Assumed | null {
     const [, name = "", operator, rest = ""] =
       /^\$\{(\w+)(##?|%%?|:?[-+])([\w./*@,:$-]*)\}$/.exec(text) ?? [];
-    const known = operator === undefined ? null : this.variable(name, scope);
+    const known = operator === undefined ? null : this.#variable(name, scope);
     if (operator === undefined || known === null) return null;
-    if (/^:?-$/.test(operator)) return this.defaultValue(name, known, rest);
+    if (/^:?-$/.test(operator)) return this.#defaultValue(name, known, rest);
     if (/^:?\+$/.test(operator))
       return BOX_LISTS.has(name) && rest === `:$${name}` ? { kind: "literal", value: ":/usr/lib" } : null;
     return rest.includes("$") ? null : withoutPart(known, operator, rest);
   }
 
-  private defaultValue(name: string, known: Assumed | null, rest: string): Assumed | null {
+  #defaultValue(name: string, known: Assumed | null, rest: string): Assumed | null {
     const usual = (name === "TMPDIR" && rest === "/tmp") || (BOX_LISTS.has(name) && rest === "");
     return usual ? known : null;
   }

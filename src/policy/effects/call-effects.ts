@@ -208,40 +208,42 @@ class CallSurroundings implements UseContext {
   readonly home: string;
   readonly input: Use["input"];
   readonly nested: boolean;
-  private readonly at: CallAt;
+  readonly #at: CallAt;
 
   constructor(folder: Place, at: CallAt) {
     this.folder = folder;
     this.home = at.walk.world.home;
     this.input = at.input;
     this.nested = at.walk.nested;
-    this.at = at;
+    this.#at = at;
   }
 
   movedTo(folder: Place): UseContext {
-    return new CallSurroundings(folder, this.at);
+    return new CallSurroundings(folder, this.#at);
   }
 
   /** The home in `~user` is a guess wherever it stands for a place; as data it does not matter. */
   place(arg: Arg, from: Place): Place {
-    if (arg.user === true) doubtOnce(arg, this.at.walk);
+    if (arg.user === true) doubtOnce(arg, this.#at.walk);
     return placeOf(arg, from);
   }
 
   tame(name: string, value: string | null, folder: Place): boolean {
-    return isTame(name, value, { folders: [folder], workspace: this.at.walk.world.workspace });
+    return isTame(name, value, { folders: [folder], workspace: this.#at.walk.world.workspace });
   }
 
   installed(name: string, folder: Place): boolean {
-    return folder !== null && this.at.walk.world.installed(name, folder);
+    return folder !== null && this.#at.walk.world.installed(name, folder);
   }
 
   command([first, ...rest]: readonly Arg[], { folder, input }: StartedAt): readonly FoundEffect[] {
-    return first === undefined ? [] : innerEffects([first, ...rest], { ...inFolder(this.at, folder), input });
+    return first === undefined
+      ? []
+      : innerEffects([first, ...rest], { ...inFolder(this.#at, folder), input });
   }
 
   shell(text: Arg, { folder, input }: StartedAt): readonly FoundEffect[] {
-    const { at } = this;
+    const at = this.#at;
     return collected(at, () => innerTextEffects(text, { ...inFolder(at, folder), input }));
   }
 }

@@ -45,22 +45,22 @@ export class EffectWalk implements Walk {
   /** Something was met that assumptions could resolve. */
   assumable = false;
   carrying = 0;
-  private call = -1;
-  private depth = 0;
+  #call = -1;
+  #depth = 0;
   /** How many commands are around the one that is judged now, itself included. */
-  private openCommands = 0;
-  private wordCount = 0;
-  private textDepth = 0;
-  private textCharacters = 0;
-  private limitReported = false;
-  private unseenReported = false;
+  #openCommands = 0;
+  #wordCount = 0;
+  #textDepth = 0;
+  #textCharacters = 0;
+  #limitReported = false;
+  #unseenReported = false;
 
   constructor(world: World) {
     this.world = world;
   }
 
   add(found: FoundEffect, by: string, span: Span): void {
-    const { call = this.call } = found;
+    const { call = this.#call } = found;
     // Effects of a command inside another one are complete already.
     const whole = found.by !== undefined && found.span !== undefined && found.call !== undefined;
     this.effects.push(
@@ -70,7 +70,7 @@ export class EffectWalk implements Walk {
 
   doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
     const stays = inside ? ({ inside } as const) : {};
-    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call, ...stays });
+    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.#call, ...stays });
   }
 
   noteFolders(folders: Scope["folders"]): void {
@@ -84,81 +84,81 @@ export class EffectWalk implements Walk {
 
   /** The current command is started by another one, or is a part of one. */
   get nested(): boolean {
-    return this.depth > 0 || this.openCommands > 1;
+    return this.#depth > 0 || this.#openCommands > 1;
   }
 
   beginCommand(called: Called): number {
-    const outer = this.call;
-    this.wordCount += called.words.length;
-    this.call = this.calls.push(called) - 1;
-    this.openCommands += 1;
+    const outer = this.#call;
+    this.#wordCount += called.words.length;
+    this.#call = this.calls.push(called) - 1;
+    this.#openCommands += 1;
     return outer;
   }
 
   endCommand(outer: number): void {
-    this.openCommands -= 1;
-    this.call = outer;
+    this.#openCommands -= 1;
+    this.#call = outer;
   }
 
   /** Returns the scope after the node. */
   node(node: Node, scope: Scope, input: Use["input"]): Scope {
     switch (node.kind) {
       case "simple":
-        return this.simple(node, scope, input);
+        return this.#simple(node, scope, input);
       case "list":
-        return this.list(node, scope, input);
+        return this.#list(node, scope, input);
       case "pipeline":
         pipelineEffects(node, { walk: this, scope, input });
         return scope;
       case "compound":
-        if (!this.enterLevel(node.span)) return scope;
-        return this.leaveLevel(this.compound(node, scope, input));
+        if (!this.#enterLevel(node.span)) return scope;
+        return this.#leaveLevel(this.#compound(node, scope, input));
     }
   }
 
   /** Judges the node in a subshell: its scope is dropped. Returns whether its output comes from the network. */
   inSubshell(body: Node, scope: Scope, input: Use["input"] = "unknown"): "unknown" | "network" {
     const before = this.effects.length;
-    if (this.enterLevel(body.span)) this.leaveLevel(this.node(body, scope, input));
+    if (this.#enterLevel(body.span)) this.#leaveLevel(this.node(body, scope, input));
     for (let at = before; at < this.effects.length; at += 1)
       if (this.effects[at]?.kind === "network") return "network";
     return "unknown";
   }
 
   deeper(span: Span, work: () => unknown): void {
-    if (this.enterLevel(span)) this.leaveLevel(work());
+    if (this.#enterLevel(span)) this.#leaveLevel(work());
   }
 
   innerText(length: number, span: Span, work: () => void): void {
-    this.textCharacters += length;
-    if (this.textDepth >= MAX_TEXT_DEPTH || this.textCharacters > MAX_TEXT_CHARACTERS) {
-      this.doubtUnseen(span);
+    this.#textCharacters += length;
+    if (this.#textDepth >= MAX_TEXT_DEPTH || this.#textCharacters > MAX_TEXT_CHARACTERS) {
+      this.#doubtUnseen(span);
       return;
     }
-    this.textDepth += 1;
+    this.#textDepth += 1;
     work();
-    this.textDepth -= 1;
+    this.#textDepth -= 1;
   }
 
   /** Goes one level deeper, until `leaveLevel` is called; false where that would be too deep or too much. */
-  private enterLevel(span: Span): boolean {
-    if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.wordCount > MAX_WORDS) {
-      this.doubtUnseen(span);
+  #enterLevel(span: Span): boolean {
+    if (this.#depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.#wordCount > MAX_WORDS) {
+      this.#doubtUnseen(span);
       return false;
     }
-    if (this.depth === MAX_DEPTH) this.doubt("shell.limit", `more than ${MAX_DEPTH} levels`, span);
-    this.depth += 1;
+    if (this.#depth === MAX_DEPTH) this.doubt("shell.limit", `more than ${MAX_DEPTH} levels`, span);
+    this.#depth += 1;
     return true;
   }
 
-  private leaveLevel<T>(made: T): T {
-    this.depth -= 1;
+  #leaveLevel<T>(made: T): T {
+    this.#depth -= 1;
     return made;
   }
 
-  private doubtUnseen(span: Span): void {
-    if (!this.unseenReported) this.doubt("shell.unseen", "this part", span);
-    this.unseenReported = true;
+  #doubtUnseen(span: Span): void {
+    if (!this.#unseenReported) this.doubt("shell.unseen", "this part", span);
+    this.#unseenReported = true;
   }
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
@@ -166,15 +166,15 @@ export class EffectWalk implements Walk {
     const args: Arg[] = [];
     for (const word of words) {
       const literal = literalOf(word);
-      if (literal === null) args.push(...this.resolved(word, scope));
+      if (literal === null) args.push(...this.#resolved(word, scope));
       else args.push(literal);
     }
     return assumptions === null ? args : args.map((arg) => namedByVariable(arg, scope, workspace));
   }
 
-  private resolved(word: Word, scope: Scope): readonly Arg[] {
+  #resolved(word: Word, scope: Scope): readonly Arg[] {
     const { home } = this.world;
-    const assumed = (piece: WordPiece): Assumed | null => this.assumed(piece, scope);
+    const assumed = (piece: WordPiece): Assumed | null => this.#assumed(piece, scope);
     const script = (body: Node): "unknown" | "network" => this.inSubshell(body, scope);
     const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
     const inherits = (name: string): void => {
@@ -183,14 +183,14 @@ export class EffectWalk implements Walk {
     return resolve(word, { scope, home, script, evaluates, inherits, assumed });
   }
 
-  private assumed(piece: WordPiece, scope: Scope): Assumed | null {
+  #assumed(piece: WordPiece, scope: Scope): Assumed | null {
     const { assumptions } = this.world;
     if (assumptions !== null) return assumptions.of(piece, scope, (words) => this.args(words, scope));
     this.assumable ||= piece.kind !== "text" && piece.kind !== "home";
     return null;
   }
 
-  private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
+  #list({ items }: List, scope: Scope, input: Use["input"]): Scope {
     const [only] = items;
     if (only === undefined) return scope;
     if (items.length === 1) {
@@ -215,7 +215,7 @@ export class EffectWalk implements Walk {
     return chain.start;
   }
 
-  private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
+  #compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
     const redirected = redirectEffects(node.redirects, { walk: this, scope, by: node.what, input });
     const whole = node.what === "group" || node.what === "subshell";
     return compoundEffects(node, {
@@ -225,24 +225,24 @@ export class EffectWalk implements Walk {
     });
   }
 
-  private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    if (this.crowded && !this.limitReported) {
-      this.limitReported = true;
+  #simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
+    if (this.crowded && !this.#limitReported) {
+      this.#limitReported = true;
       this.doubt("shell.limit", `more than ${MAX_COMMANDS} commands`, node.span);
     }
     if (this.calls.length > MAX_SEEN) {
-      this.doubtUnseen(node.span);
+      this.#doubtUnseen(node.span);
       return scope;
     }
     const words = this.args(node.words, scope);
     const outer = this.beginCommand(calledFrom(node, words));
-    if (input === "network") this.fed.add(this.call);
-    const after = this.command(node, words, { scope, input });
+    if (input === "network") this.fed.add(this.#call);
+    const after = this.#command(node, words, { scope, input });
     this.endCommand(outer);
     return after;
   }
 
-  private command(
+  #command(
     node: Simple,
     words: readonly Arg[],
     { scope, input }: { readonly scope: Scope; readonly input: Use["input"] },

@@ -33,12 +33,12 @@ function awkWords(program: string): readonly AwkWord[] | null {
 /** Tracks whether the last closing bracket ended a condition, after which a statement starts. */
 class Brackets {
   condition = false;
-  private readonly open: boolean[] = [];
+  readonly #open: boolean[] = [];
 
   take({ kind, text }: AwkWord, before: AwkWord | undefined): void {
     if (kind !== "sign") return;
-    if (text === "(") this.open.push(before?.kind === "name" && CONDITIONS.has(before.text));
-    else if (text === ")") this.condition = this.open.pop() ?? true;
+    if (text === "(") this.#open.push(before?.kind === "name" && CONDITIONS.has(before.text));
+    else if (text === ")") this.condition = this.#open.pop() ?? true;
   }
 }
 
@@ -150,42 +150,42 @@ const UNKNOWN_DEED: AwkDeed = { kind: "unknown" };
 const END: AwkWord = { kind: "newline", text: "\n", glued: false };
 
 class ProgramReader {
-  private readonly deeds: AwkDeed[] = [];
-  private readonly defined = new Set<string>();
+  readonly #deeds: AwkDeed[] = [];
+  readonly #defined = new Set<string>();
   /** Bracket depth at which the current `print` began; null outside of one. */
-  private printing: number | null = null;
-  private depth = 0;
-  private readonly words: readonly AwkWord[];
+  #printing: number | null = null;
+  #depth = 0;
+  readonly #words: readonly AwkWord[];
 
   constructor(words: readonly AwkWord[]) {
-    this.words = words;
+    this.#words = words;
   }
 
   read(): readonly AwkDeed[] {
-    for (const [at, { text }] of this.words.entries())
-      if (text === "function" || text === "func") this.defined.add(this.word(at + 1).text);
-    for (const [at, word] of this.words.entries()) {
-      if (word.kind === "name") this.name(word, at);
-      else if (word.kind === "sign") this.sign(word.text, at);
-      else if (word.kind === "newline" && this.endsLine(at)) this.printing = null;
+    for (const [at, { text }] of this.#words.entries())
+      if (text === "function" || text === "func") this.#defined.add(this.#word(at + 1).text);
+    for (const [at, word] of this.#words.entries()) {
+      if (word.kind === "name") this.#name(word, at);
+      else if (word.kind === "sign") this.#sign(word.text, at);
+      else if (word.kind === "newline" && this.#endsLine(at)) this.#printing = null;
     }
-    return this.deeds;
+    return this.#deeds;
   }
 
-  private word(at: number): AwkWord {
-    return this.words[at] ?? END;
+  #word(at: number): AwkWord {
+    return this.#words[at] ?? END;
   }
 
-  private isSign(at: number, ...signs: readonly string[]): boolean {
-    const { kind, text } = this.word(at);
+  #isSign(at: number, ...signs: readonly string[]): boolean {
+    const { kind, text } = this.#word(at);
     return kind === "sign" && signs.includes(text);
   }
 
   /** A statement continues on the next line after a comma and the like, and inside of brackets. */
-  private endsLine(at: number): boolean {
-    const { kind, text } = this.word(at - 1);
+  #endsLine(at: number): boolean {
+    const { kind, text } = this.#word(at - 1);
     return (
-      this.depth === (this.printing ?? 0) &&
+      this.#depth === (this.#printing ?? 0) &&
       (kind !== "sign" ||
         text === ")" ||
         text === "]" ||
@@ -196,75 +196,75 @@ class ProgramReader {
     );
   }
 
-  private name({ text, glued }: AwkWord, at: number): void {
-    if (text === "system" && this.isSign(at + 1, "(") && this.isSign(at + 3, ")"))
-      this.command(at + 2, false);
-    else if (FORBIDDEN.has(text)) this.deeds.push(UNKNOWN_DEED);
-    else if (text === "ENVIRON") this.deeds.push({ kind: "environment" });
-    else if (text === "print" || text === "printf") this.printing = this.depth;
-    else if (text === "getline") this.getline(at);
-    else if (glued && this.isSign(at + 1, "(") && !this.isFunction(text)) this.deeds.push(UNKNOWN_DEED);
+  #name({ text, glued }: AwkWord, at: number): void {
+    if (text === "system" && this.#isSign(at + 1, "(") && this.#isSign(at + 3, ")"))
+      this.#command(at + 2, false);
+    else if (FORBIDDEN.has(text)) this.#deeds.push(UNKNOWN_DEED);
+    else if (text === "ENVIRON") this.#deeds.push({ kind: "environment" });
+    else if (text === "print" || text === "printf") this.#printing = this.#depth;
+    else if (text === "getline") this.#getline(at);
+    else if (glued && this.#isSign(at + 1, "(") && !this.#isFunction(text)) this.#deeds.push(UNKNOWN_DEED);
   }
 
-  private isFunction(name: string): boolean {
-    return BUILTINS.has(name) || KEYWORDS.has(name) || this.defined.has(name);
+  #isFunction(name: string): boolean {
+    return BUILTINS.has(name) || KEYWORDS.has(name) || this.#defined.has(name);
   }
 
-  private sign(text: string, at: number): void {
+  #sign(text: string, at: number): void {
     switch (text) {
       case "(":
-        this.depth += 1;
+        this.#depth += 1;
         return;
       case ")":
-        this.depth -= 1;
-        if (this.printing !== null && this.depth < this.printing) this.printing = null;
+        this.#depth -= 1;
+        if (this.#printing !== null && this.#depth < this.#printing) this.#printing = null;
         return;
       case ";":
       case "}":
-        if (this.depth <= (this.printing ?? 0)) this.printing = null;
+        if (this.#depth <= (this.#printing ?? 0)) this.#printing = null;
         return;
       case "|":
       case "|&":
-        this.pipe(at);
+        this.#pipe(at);
         return;
       case ">>":
-        this.file("write", at + 1);
+        this.#file("write", at + 1);
         return;
       case ">":
-        if (this.printing === this.depth) this.file("write", at + 1);
+        if (this.#printing === this.#depth) this.#file("write", at + 1);
     }
   }
 
   /** `print | "command"` and `"command" | getline`. */
-  private pipe(at: number): void {
-    if (this.word(at + 1).text === "getline") this.command(at - 1, false);
-    else if (this.endsStatement(at + 2)) this.command(at + 1, this.printing !== null);
-    else this.deeds.push(UNKNOWN_DEED);
+  #pipe(at: number): void {
+    if (this.#word(at + 1).text === "getline") this.#command(at - 1, false);
+    else if (this.#endsStatement(at + 2)) this.#command(at + 1, this.#printing !== null);
+    else this.#deeds.push(UNKNOWN_DEED);
   }
 
   /** A command given by a single string literal. */
-  private command(at: number, isFed: boolean): void {
-    const { kind, text } = this.word(at);
+  #command(at: number, isFed: boolean): void {
+    const { kind, text } = this.#word(at);
     const plain = kind === "string" && text !== "" && !text.includes("\\");
-    this.deeds.push(plain ? { kind: "command", text, filters: isFed && FILTER.test(text) } : UNKNOWN_DEED);
+    this.#deeds.push(plain ? { kind: "command", text, filters: isFed && FILTER.test(text) } : UNKNOWN_DEED);
   }
 
   /** `getline`, `getline name`, and both with `< "file"`. */
-  private getline(at: number): void {
-    const next = this.word(at + 1).kind === "name" ? at + 2 : at + 1;
-    if (this.isSign(next, "<")) this.file("read", next + 1);
-    else if (!this.endsStatement(next)) this.deeds.push(UNKNOWN_DEED);
+  #getline(at: number): void {
+    const next = this.#word(at + 1).kind === "name" ? at + 2 : at + 1;
+    if (this.#isSign(next, "<")) this.#file("read", next + 1);
+    else if (!this.#endsStatement(next)) this.#deeds.push(UNKNOWN_DEED);
   }
 
   /** A file given by a single string literal. */
-  private file(kind: "read" | "write", at: number): void {
-    const { kind: what, text } = this.word(at);
-    const plain = what === "string" && text !== "" && !text.includes("\\") && this.endsStatement(at + 1);
-    this.deeds.push(plain ? { kind, path: text } : UNKNOWN_DEED);
+  #file(kind: "read" | "write", at: number): void {
+    const { kind: what, text } = this.#word(at);
+    const plain = what === "string" && text !== "" && !text.includes("\\") && this.#endsStatement(at + 1);
+    this.#deeds.push(plain ? { kind, path: text } : UNKNOWN_DEED);
   }
 
-  private endsStatement(at: number): boolean {
-    return this.word(at).kind === "newline" || this.isSign(at, ";", "}", ")");
+  #endsStatement(at: number): boolean {
+    return this.#word(at).kind === "newline" || this.#isSign(at, ";", "}", ")");
   }
 }
 

@@ -239,157 +239,157 @@ function jqEffects(use: Use): readonly FoundEffect[] {
 }
 
 class JqReader {
-  private readonly found: FoundEffect[] = [];
-  private readonly use: Use;
-  private at = 0;
-  private filterSeen = false;
-  private filesFollow = true;
-  private optionsEnded = false;
+  readonly #found: FoundEffect[] = [];
+  readonly #use: Use;
+  #at = 0;
+  #filterSeen = false;
+  #filesFollow = true;
+  #optionsEnded = false;
 
   constructor(use: Use) {
-    this.use = use;
+    this.#use = use;
   }
 
   read(): readonly FoundEffect[] {
-    const { args } = this.use;
+    const { args } = this.#use;
     // Any of these words may be the filter's file, so all of them are read.
-    this.filterSeen = args.some(({ value }) => JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value));
-    while (this.at < args.length) {
-      const arg = args[this.at++] as Arg;
-      if (arg.value === "--") this.optionsEnded = true;
-      else if (!this.optionsEnded && arg.value.startsWith("-") && arg.value.length > 1) this.option(arg);
-      else this.operand(arg);
+    this.#filterSeen = args.some(({ value }) => JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value));
+    while (this.#at < args.length) {
+      const arg = args[this.#at++] as Arg;
+      if (arg.value === "--") this.#optionsEnded = true;
+      else if (!this.#optionsEnded && arg.value.startsWith("-") && arg.value.length > 1) this.#option(arg);
+      else this.#operand(arg);
     }
-    return this.found;
+    return this.#found;
   }
 
-  private operand(arg: Arg): void {
+  #operand(arg: Arg): void {
     const open = arg.value.charAt(0);
     const isAny = arg.kind === "dynamic" && (open === UNKNOWN || isGuess(arg));
-    if (arg.loose === true || isAny) this.found.push(this.use.doubt("word.dynamic", arg));
+    if (arg.loose === true || isAny) this.#found.push(this.#use.doubt("word.dynamic", arg));
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
-      this.found.push(this.use.doubt("word.leading-glob", arg));
-    if (!this.filterSeen) {
-      this.filterSeen = true;
-      this.found.push(...filterEffects(arg, this.use));
-    } else if (this.filesFollow) this.take("read", arg);
+      this.#found.push(this.#use.doubt("word.leading-glob", arg));
+    if (!this.#filterSeen) {
+      this.#filterSeen = true;
+      this.#found.push(...filterEffects(arg, this.#use));
+    } else if (this.#filesFollow) this.#take("read", arg);
   }
 
-  private take(role: ValueRole, arg: Arg): void {
-    this.found.push(...roleEffects(role, arg, this.use));
+  #take(role: ValueRole, arg: Arg): void {
+    this.#found.push(...roleEffects(role, arg, this.#use));
   }
 
-  private option(arg: Arg): void {
+  #option(arg: Arg): void {
     const { value, kind } = arg;
     const roles = JQ_VALUED[value];
-    if (kind !== "literal") this.found.push(this.use.doubt("word.dynamic", arg));
-    else if (roles !== undefined) this.valued(roles, arg);
-    else if (value === "--args" || value === "--jsonargs") this.filesFollow = false;
-    else if (JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value)) this.take("loads", arg);
-    else if (value.startsWith("-L")) this.take("loads", arg);
+    if (kind !== "literal") this.#found.push(this.#use.doubt("word.dynamic", arg));
+    else if (roles !== undefined) this.#valued(roles, arg);
+    else if (value === "--args" || value === "--jsonargs") this.#filesFollow = false;
+    else if (JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value)) this.#take("loads", arg);
+    else if (value.startsWith("-L")) this.#take("loads", arg);
     else if (!JQ_FLAGS.has(value) && !JQ_BUNDLE.test(value))
-      this.found.push(this.use.doubt("option.unknown", arg));
+      this.#found.push(this.#use.doubt("option.unknown", arg));
   }
 
-  private valued(roles: readonly ValueRole[], option: Arg): void {
+  #valued(roles: readonly ValueRole[], option: Arg): void {
     for (const role of roles) {
-      const value = this.use.args[this.at++];
+      const value = this.#use.args[this.#at++];
       if (value === undefined)
-        this.found.push(this.use.doubt("option.unknown", option, `${option.value} without a value`));
+        this.#found.push(this.#use.doubt("option.unknown", option, `${option.value} without a value`));
       // An unquoted unknown value could become several words.
       else if (value.loose === true || value.kind === "glob")
-        this.found.push(this.use.doubt("word.dynamic", value));
-      if (value !== undefined) this.take(role, value);
+        this.#found.push(this.#use.doubt("word.dynamic", value));
+      if (value !== undefined) this.#take(role, value);
     }
   }
 }
 
 class FilterReader {
   readonly names: string[] = [];
-  private at = 0;
-  private depth = 0;
-  private readonly text: string;
+  #at = 0;
+  #depth = 0;
+  readonly #text: string;
 
   constructor(text: string) {
-    this.text = text;
+    this.#text = text;
   }
 
   /** Reads up to the bracket that closes an interpolation, or to the end. */
   code(closing: "" | ")"): boolean {
     let open = 0;
-    while (this.at < this.text.length) {
-      const char = this.text.charAt(this.at);
+    while (this.#at < this.#text.length) {
+      const char = this.#text.charAt(this.#at);
       if (char === ")" && closing !== "" && open === 0) return true;
       if (char === "(") open += 1;
       if (char === ")") open -= 1;
-      if (!this.token(char)) return false;
+      if (!this.#token(char)) return false;
     }
     return closing === "";
   }
 
-  private token(char: string): boolean {
-    if (char === '"') return this.string();
-    if (char === "#") return this.comment();
-    if (isLetter(char) || (char === "$" && isLetter(this.text.charAt(this.at + 1)))) {
-      this.name();
+  #token(char: string): boolean {
+    if (char === '"') return this.#string();
+    if (char === "#") return this.#comment();
+    if (isLetter(char) || (char === "$" && isLetter(this.#text.charAt(this.#at + 1)))) {
+      this.#name();
       return true;
     }
-    this.at += 1;
+    this.#at += 1;
     return (char >= " " && char <= "~" && char !== "\\" && char !== "`") || char === "\n" || char === "\t";
   }
 
   /** Versions differ in whether a backslash continues a comment. */
-  private comment(): boolean {
-    const newline = this.text.indexOf("\n", this.at);
-    const end = newline === -1 ? this.text.length : newline;
-    const comment = this.text.slice(this.at, end);
-    this.at = end;
+  #comment(): boolean {
+    const newline = this.#text.indexOf("\n", this.#at);
+    const end = newline === -1 ? this.#text.length : newline;
+    const comment = this.#text.slice(this.#at, end);
+    this.#at = end;
     return !comment.includes("\\");
   }
 
-  private string(): boolean {
-    this.at += 1;
-    while (this.at < this.text.length) {
-      const char = this.text.charAt(this.at);
-      this.at += 1;
+  #string(): boolean {
+    this.#at += 1;
+    while (this.#at < this.#text.length) {
+      const char = this.#text.charAt(this.#at);
+      this.#at += 1;
       if (char === '"') return true;
       if (char !== "\\") continue;
-      const escaped = this.text.charAt(this.at);
-      this.at += 1;
-      if (escaped === "(" && !this.interpolation()) return false;
+      const escaped = this.#text.charAt(this.#at);
+      this.#at += 1;
+      if (escaped === "(" && !this.#interpolation()) return false;
     }
     return false;
   }
 
-  private interpolation(): boolean {
-    if (this.depth >= MAX_DEPTH) return false;
-    this.depth += 1;
+  #interpolation(): boolean {
+    if (this.#depth >= MAX_DEPTH) return false;
+    this.#depth += 1;
     const closed = this.code(")");
-    this.depth -= 1;
-    this.at += 1;
+    this.#depth -= 1;
+    this.#at += 1;
     return closed;
   }
 
-  private name(): void {
-    const from = this.at;
-    this.at += 1;
-    while (this.at < this.text.length && this.isName(this.text.charAt(this.at))) this.at += 1;
-    const field = this.text.charAt(from - 1) === "." && this.text.charAt(from - 2) !== ".";
-    if (!field && !this.isKey(from)) this.names.push(this.text.slice(from, this.at));
+  #name(): void {
+    const from = this.#at;
+    this.#at += 1;
+    while (this.#at < this.#text.length && this.#isName(this.#text.charAt(this.#at))) this.#at += 1;
+    const field = this.#text.charAt(from - 1) === "." && this.#text.charAt(from - 2) !== ".";
+    if (!field && !this.#isKey(from)) this.names.push(this.#text.slice(from, this.#at));
   }
 
-  private isName(char: string): boolean {
+  #isName(char: string): boolean {
     return isLetter(char) || isDigit(char);
   }
 
   /** A key of an object: `name: value`, after the opening brace or a comma. */
-  private isKey(from: number): boolean {
-    let next = this.at;
-    while (this.text.charAt(next) === " ") next += 1;
-    if (this.text.charAt(next) !== ":" || this.text.charAt(next + 1) === ":") return false;
+  #isKey(from: number): boolean {
+    let next = this.#at;
+    while (this.#text.charAt(next) === " ") next += 1;
+    if (this.#text.charAt(next) !== ":" || this.#text.charAt(next + 1) === ":") return false;
     let before = from - 1;
-    while (before >= 0 && " \n\t".includes(this.text.charAt(before))) before -= 1;
-    return before >= 0 && "{,".includes(this.text.charAt(before));
+    while (before >= 0 && " \n\t".includes(this.#text.charAt(before))) before -= 1;
+    return before >= 0 && "{,".includes(this.#text.charAt(before));
   }
 }
 

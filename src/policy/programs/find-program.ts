@@ -6,186 +6,186 @@ const MARK: readonly string[] = ["{}"];
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
 
 class FindReader {
-  private readonly found: FoundEffect[] = [];
-  private readonly starts: Arg[] = [];
-  private readonly narrowing = new Narrowing();
-  private readonly use: Use;
-  private at = 0;
+  readonly #found: FoundEffect[] = [];
+  readonly #starts: Arg[] = [];
+  readonly #narrowing = new Narrowing();
+  readonly #use: Use;
+  #at = 0;
 
   constructor(use: Use) {
-    this.use = use;
+    this.#use = use;
   }
 
   read(): readonly FoundEffect[] {
-    this.options();
-    this.paths();
-    while (this.at < this.use.args.length) this.predicate(this.next());
-    if (!this.narrowing.closed) this.doubtful(this.here(), "(");
-    return this.found;
+    this.#options();
+    this.#paths();
+    while (this.#at < this.#use.args.length) this.#predicate(this.#next());
+    if (!this.#narrowing.closed) this.#doubtful(this.#here(), "(");
+    return this.#found;
   }
 
-  private next(): Arg {
-    this.at += 1;
-    return this.use.args[this.at - 1] as Arg;
+  #next(): Arg {
+    this.#at += 1;
+    return this.#use.args[this.#at - 1] as Arg;
   }
 
-  private here(): Arg {
-    return this.use.args.at(-1) ?? { kind: "literal", value: ".", span: this.use.span };
+  #here(): Arg {
+    return this.#use.args.at(-1) ?? { kind: "literal", value: ".", span: this.#use.span };
   }
 
-  private doubtful(arg: Arg, what: string = arg.value): void {
-    this.found.push(this.use.doubt("operand.unknown", arg, what));
+  #doubtful(arg: Arg, what: string = arg.value): void {
+    this.#found.push(this.#use.doubt("operand.unknown", arg, what));
   }
 
-  private options(): void {
-    const { args } = this.use;
-    for (; this.at < args.length; this.at += 1) {
-      const { value, kind } = args[this.at] as Arg;
+  #options(): void {
+    const { args } = this.#use;
+    for (; this.#at < args.length; this.#at += 1) {
+      const { value, kind } = args[this.#at] as Arg;
       if (kind !== "literal") return;
-      if (value === "-D") this.at += 1;
+      if (value === "-D") this.#at += 1;
       else if (!/^-(?:[HLP]|O\d|-)$/.test(value)) return;
     }
   }
 
-  private paths(): void {
-    const { args } = this.use;
-    for (; this.at < args.length; this.at += 1) {
-      const arg = args[this.at] as Arg;
+  #paths(): void {
+    const { args } = this.#use;
+    for (; this.#at < args.length; this.#at += 1) {
+      const arg = args[this.#at] as Arg;
       if (arg.value.startsWith("-") && arg.value !== "-") break;
       if (arg.kind === "literal" && OPERATORS.has(arg.value)) break;
-      this.unclear(arg);
-      this.starts.push(arg);
+      this.#unclear(arg);
+      this.#starts.push(arg);
     }
-    if (this.starts.length === 0) this.starts.push({ kind: "literal", value: ".", span: this.use.span });
-    for (const start of this.starts) this.found.push(...roleEffects("read", start, this.use));
+    if (this.#starts.length === 0) this.#starts.push({ kind: "literal", value: ".", span: this.#use.span });
+    for (const start of this.#starts) this.#found.push(...roleEffects("read", start, this.#use));
   }
 
   /** An unknown word may be any part of an expression. */
-  private unclear(arg: Arg): void {
-    if (isOpen(arg)) this.found.push(this.use.doubt("word.dynamic", arg));
+  #unclear(arg: Arg): void {
+    if (isOpen(arg)) this.#found.push(this.#use.doubt("word.dynamic", arg));
     if (arg.kind === "glob" && /^[*?[]/.test(arg.value))
-      this.found.push(this.use.doubt("word.leading-glob", arg));
+      this.#found.push(this.#use.doubt("word.leading-glob", arg));
   }
 
-  private predicate(arg: Arg): void {
+  #predicate(arg: Arg): void {
     const { value, kind } = arg;
     if (kind !== "literal")
-      this.found.push(this.use.doubt(kind === "glob" ? "word.leading-glob" : "word.dynamic", arg));
-    else if (OPERATORS.has(value)) this.operator(arg);
-    else if (PLAIN.has(value)) this.narrowing.test(value, undefined);
-    else if (VALUED.has(value) || TIMED.test(value)) this.narrowing.test(value, this.value(arg));
-    else if (COMPARED.test(value)) this.compared(arg);
-    else this.action(arg);
+      this.#found.push(this.#use.doubt(kind === "glob" ? "word.leading-glob" : "word.dynamic", arg));
+    else if (OPERATORS.has(value)) this.#operator(arg);
+    else if (PLAIN.has(value)) this.#narrowing.test(value, undefined);
+    else if (VALUED.has(value) || TIMED.test(value)) this.#narrowing.test(value, this.#value(arg));
+    else if (COMPARED.test(value)) this.#compared(arg);
+    else this.#action(arg);
   }
 
-  private operator(arg: Arg): void {
+  #operator(arg: Arg): void {
     switch (arg.value) {
       case "(":
-        return this.narrowing.open();
+        return this.#narrowing.open();
       case ")":
-        if (!this.narrowing.close()) this.doubtful(arg);
+        if (!this.#narrowing.close()) this.#doubtful(arg);
         return;
       case "!":
       case "-not":
-        return this.narrowing.not();
+        return this.#narrowing.not();
       case "-o":
       case "-or":
       case ",":
-        return this.narrowing.or();
+        return this.#narrowing.or();
       default:
     }
   }
 
   /** The value of a predicate. If it could become several words, one of them could be another predicate. */
-  private value(of: Arg): Arg | undefined {
-    const value = this.use.args[this.at];
-    this.at += 1;
-    if (value === undefined) this.doubtful(of, `${of.value} without a value`);
-    else if (value.loose === true) this.found.push(this.use.doubt("word.dynamic", value));
+  #value(of: Arg): Arg | undefined {
+    const value = this.#use.args[this.#at];
+    this.#at += 1;
+    if (value === undefined) this.#doubtful(of, `${of.value} without a value`);
+    else if (value.loose === true) this.#found.push(this.#use.doubt("word.dynamic", value));
     else if (value.kind === "glob" && !isNoPredicate(value.value))
-      this.found.push(this.use.doubt("word.leading-glob", value));
+      this.#found.push(this.#use.doubt("word.leading-glob", value));
     return value;
   }
 
-  private compared(arg: Arg): void {
-    const value = this.value(arg);
-    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use));
-    this.narrowing.test(arg.value, value);
+  #compared(arg: Arg): void {
+    const value = this.#value(arg);
+    if (value !== undefined) this.#found.push(...roleEffects("read", value, this.#use));
+    this.#narrowing.test(arg.value, value);
   }
 
-  private action(arg: Arg): void {
+  #action(arg: Arg): void {
     const { value } = arg;
     const writes = Object.hasOwn(WRITING, value) ? WRITING[value] : undefined;
-    if (value === "-delete") this.delete(arg);
-    else if (value === "-files0-from") this.listed(arg);
-    else if (writes !== undefined) this.write(arg, writes);
-    else if (Object.hasOwn(RUNNING, value)) this.run(arg, RUNNING[value] === true);
+    if (value === "-delete") this.#delete(arg);
+    else if (value === "-files0-from") this.#listed(arg);
+    else if (writes !== undefined) this.#write(arg, writes);
+    else if (Object.hasOwn(RUNNING, value)) this.#run(arg, RUNNING[value] === true);
     else if (/^-O\d$|^-[HLP]$/.test(value)) return;
-    else this.doubtful(arg);
+    else this.#doubtful(arg);
   }
 
-  private delete({ span }: Arg): void {
-    const all = this.narrowing.remaining === null;
-    for (const start of this.starts)
-      for (const found of all ? [start] : this.below(start))
-        this.found.push({ kind: "delete", path: this.use.place(found), recursive: all, forced: all, span });
+  #delete({ span }: Arg): void {
+    const all = this.#narrowing.remaining === null;
+    for (const start of this.#starts)
+      for (const found of all ? [start] : this.#below(start))
+        this.#found.push({ kind: "delete", path: this.#use.place(found), recursive: all, forced: all, span });
   }
 
   /** The starting points come from a file. */
-  private listed(arg: Arg): void {
-    const value = this.value(arg);
-    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use));
+  #listed(arg: Arg): void {
+    const value = this.#value(arg);
+    if (value !== undefined) this.#found.push(...roleEffects("read", value, this.#use));
     const start: Arg = { kind: "dynamic", value: UNKNOWN, span: arg.span };
-    this.starts.push(start);
-    this.found.push({ kind: "read", path: null, span: arg.span });
+    this.#starts.push(start);
+    this.#found.push({ kind: "read", path: null, span: arg.span });
   }
 
-  private write(arg: Arg, count: number): void {
-    const file = this.value(arg);
-    if (file !== undefined) this.found.push(...roleEffects("target", file, this.use));
-    if (count > 1) this.value(arg);
+  #write(arg: Arg, count: number): void {
+    const file = this.#value(arg);
+    if (file !== undefined) this.#found.push(...roleEffects("target", file, this.#use));
+    if (count > 1) this.#value(arg);
   }
 
-  private run(arg: Arg, inItsFolder: boolean): void {
-    const { args } = this.use;
-    const from = this.at;
-    while (this.at < args.length && !this.endsCommand(from)) this.at += 1;
-    if (this.at >= args.length) this.doubtful(arg, `${arg.value} without a terminator`);
-    const words = args.slice(from, this.at);
-    this.at += 1;
-    for (const word of words) this.unclear(word);
-    if (words.length === 0) this.doubtful(arg);
-    const found = this.command(words, inItsFolder);
-    this.found.push(...found);
+  #run(arg: Arg, inItsFolder: boolean): void {
+    const { args } = this.#use;
+    const from = this.#at;
+    while (this.#at < args.length && !this.#endsCommand(from)) this.#at += 1;
+    if (this.#at >= args.length) this.#doubtful(arg, `${arg.value} without a terminator`);
+    const words = args.slice(from, this.#at);
+    this.#at += 1;
+    for (const word of words) this.#unclear(word);
+    if (words.length === 0) this.#doubtful(arg);
+    const found = this.#command(words, inItsFolder);
+    this.#found.push(...found);
     // Below the start there may be another project.
     if (inItsFolder && found.some(({ kind }) => kind === "code" || kind === "repository"))
-      this.found.push(this.use.doubt("option.unknown", arg));
+      this.#found.push(this.#use.doubt("option.unknown", arg));
   }
 
-  private endsCommand(from: number): boolean {
-    const { args } = this.use;
-    const value = args[this.at]?.value;
-    return value === ";" || (value === "+" && this.at > from && args[this.at - 1]?.value === "{}");
+  #endsCommand(from: number): boolean {
+    const { args } = this.#use;
+    const value = args[this.#at]?.value;
+    return value === ";" || (value === "+" && this.#at > from && args[this.#at - 1]?.value === "{}");
   }
 
-  private command(words: readonly Arg[], inItsFolder: boolean): readonly FoundEffect[] {
+  #command(words: readonly Arg[], inItsFolder: boolean): readonly FoundEffect[] {
     if (!inItsFolder) {
       const [finds, doubts] = mostOf(
-        this.starts.flatMap((start) => this.below(start)),
-        this.use,
+        this.#starts.flatMap((start) => this.#below(start)),
+        this.#use,
       );
-      return [...doubts, ...this.widened(this.use.command(filled(words, MARK, finds)), finds)];
+      return [...doubts, ...this.#widened(this.#use.command(filled(words, MARK, finds)), finds)];
     }
-    const [start, ...others] = this.starts;
-    const folder = start === undefined || others.length > 0 ? null : this.use.place(start);
-    const here: Arg = { kind: "literal", value: ".", span: this.use.span };
-    return this.use.command(filled(words, MARK, this.below(here)), { folder });
+    const [start, ...others] = this.#starts;
+    const folder = start === undefined || others.length > 0 ? null : this.#use.place(start);
+    const here: Arg = { kind: "literal", value: ".", span: this.#use.span };
+    return this.#use.command(filled(words, MARK, this.#below(here)), { folder });
   }
 
   /** If the expression excludes nothing, found files are deleted at every depth. */
-  private widened(found: readonly FoundEffect[], finds: readonly Arg[]): readonly FoundEffect[] {
-    if (this.narrowing.remaining !== null) return found;
-    const all = new Set(finds.map((find) => this.use.place(find)));
+  #widened(found: readonly FoundEffect[], finds: readonly Arg[]): readonly FoundEffect[] {
+    if (this.#narrowing.remaining !== null) return found;
+    const all = new Set(finds.map((find) => this.#use.place(find)));
     return found.map((each) =>
       each.kind === "delete" && each.path !== null && all.has(each.path)
         ? { ...each, recursive: true }
@@ -194,8 +194,8 @@ class FindReader {
   }
 
   /** Stands for the paths found below a start. */
-  private below({ kind, value, span }: Arg): readonly Arg[] {
-    const { remaining } = this.narrowing;
+  #below({ kind, value, span }: Arg): readonly Arg[] {
+    const { remaining } = this.#narrowing;
     const folder = `${value.replace(/\/+$/, "")}/*`;
     const paths = remaining === null ? [folder] : remaining.map((name) => `${folder}/${name}`);
     return paths.map((path) => ({ kind: kind === "dynamic" ? kind : "glob", value: path, span }));
@@ -224,43 +224,43 @@ interface Group {
 /** Reads an expression from left to right to know which files each action gets. Approximate, in favour of more files. */
 class Narrowing {
   remaining: RemainingFiles = null;
-  private negated = false;
-  private readonly groups: Group[] = [{ before: null, negated: false, ended: undefined }];
+  #negated = false;
+  readonly #groups: Group[] = [{ before: null, negated: false, ended: undefined }];
 
   not(): void {
-    this.negated = !this.negated;
+    this.#negated = !this.#negated;
   }
 
   open(): void {
-    this.groups.push({ before: this.remaining, negated: this.negated, ended: undefined });
-    this.negated = false;
+    this.#groups.push({ before: this.remaining, negated: this.#negated, ended: undefined });
+    this.#negated = false;
   }
 
   /** `-o` and `,`: the next alternative starts from the files left before the group. */
   or(): void {
-    const group = this.groups.at(-1);
+    const group = this.#groups.at(-1);
     if (group === undefined) return;
     group.ended = joined(group.ended, this.remaining);
     this.remaining = group.before;
-    this.negated = false;
+    this.#negated = false;
   }
 
   /** Returns false where no group is open. */
   close(): boolean {
-    const group = this.groups.pop();
-    if (group === undefined || this.groups.length === 0) return false;
+    const group = this.#groups.pop();
+    if (group === undefined || this.#groups.length === 0) return false;
     this.remaining = group.negated ? group.before : joined(group.ended, this.remaining);
-    this.negated = false;
+    this.#negated = false;
     return true;
   }
 
   get closed(): boolean {
-    return this.groups.length === 1;
+    return this.#groups.length === 1;
   }
 
   test(name: string, value: Arg | undefined): void {
-    const { negated } = this;
-    this.negated = false;
+    const negated = this.#negated;
+    this.#negated = false;
     if (negated) return;
     const names = NARROWING.has(name) || name.startsWith("-newer") ? SOME : byName(name, value);
     if (names !== null && (this.remaining === null || this.remaining === SOME)) this.remaining = names;

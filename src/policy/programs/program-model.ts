@@ -229,7 +229,7 @@ export class UseAt implements Use {
   readonly home: string;
   readonly nested: boolean;
   readonly span: Span;
-  private readonly around: UseContext;
+  readonly #around: UseContext;
 
   constructor(call: Call, { options, operands }: Understood, around: UseContext) {
     const { name, args } = call;
@@ -244,28 +244,28 @@ export class UseAt implements Use {
     this.home = around.home;
     this.nested = around.nested;
     this.span = [name.span[0], Math.max(args[args.length - 1]?.span[1] ?? 0, name.span[1])];
-    this.around = around;
+    this.#around = around;
   }
 
   place(arg: Arg): Place {
-    return this.around.place(arg, this.folder);
+    return this.#around.place(arg, this.folder);
   }
 
   command(words: readonly Arg[], at: Parameters<Use["command"]>[1] = {}): readonly FoundEffect[] {
     const { folder = this.folder, input = this.input } = at;
-    return this.around.command(words, { folder, input });
+    return this.#around.command(words, { folder, input });
   }
 
   tame(name: string, value: string | null): boolean {
-    return this.around.tame(name, value, this.folder);
+    return this.#around.tame(name, value, this.folder);
   }
 
   installed(name: string): boolean {
-    return this.around.installed(name, this.folder);
+    return this.#around.installed(name, this.folder);
   }
 
   shell(text: Arg): readonly FoundEffect[] {
-    return this.around.shell(text, { folder: this.folder, input: this.input });
+    return this.#around.shell(text, { folder: this.folder, input: this.input });
   }
 
   doubt(doubt: Doubt, arg: Arg, what = arg.value): FoundEffect {
@@ -273,7 +273,8 @@ export class UseAt implements Use {
   }
 
   withOperands(operands: readonly Arg[]): Use {
-    const { options, around } = this;
+    const { options } = this;
+    const around = this.#around;
     return new UseAt(this, { options, operands }, around);
   }
 }

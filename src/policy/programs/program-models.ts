@@ -39,36 +39,36 @@ interface SubCommands {
 
 /** The models of programs, each prepared at its first use. */
 export class Models {
-  private readonly compiled = new Map<Model, Compiled>();
-  private readonly table = new ProgramTable();
+  readonly #compiled = new Map<Model, Compiled>();
+  readonly #table = new ProgramTable();
 
   find(program: string): Model | undefined {
-    return this.table.find(program);
+    return this.#table.find(program);
   }
 
   /** All effects of this use. `words` starts with the program's name. */
   effects(model: Model, words: readonly [Arg, ...Arg[]], around: UseContext): readonly FoundEffect[] {
     const [name] = words;
     const call = { program: lastName(name.value), name, args: words.slice(1), globals: [] };
-    return this.use(model, call, around);
+    return this.#use(model, call, around);
   }
 
   /** Prepares every model; throws for a mistake in one. */
   compileAll(): void {
     const compile = (model: Model): void => {
-      if (this.compiled.has(model)) return;
-      this.compile(model);
-      for (const number of Object.values(model.commands ?? {})) compile(this.table.model(number));
-      if (model.otherwise !== undefined) compile(this.table.model(model.otherwise));
+      if (this.#compiled.has(model)) return;
+      this.#compile(model);
+      for (const number of Object.values(model.commands ?? {})) compile(this.#table.model(number));
+      if (model.otherwise !== undefined) compile(this.#table.model(model.otherwise));
     };
-    for (const name of this.table.names) {
-      const model = this.table.find(name);
+    for (const name of this.#table.names) {
+      const model = this.#table.find(name);
       if (model !== undefined) compile(model);
     }
   }
 
-  private use(model: Model, call: Call, around: UseContext): readonly FoundEffect[] {
-    const compiled = this.compile(model);
+  #use(model: Model, call: Call, around: UseContext): readonly FoundEffect[] {
+    const compiled = this.#compile(model);
     if (tellsOfItself(call.args, compiled))
       return compiled.local ? [fixedEffect("settings", around.folder, call.program)] : [];
     const { options, first, also, reader, subs } = compiled;
@@ -85,7 +85,7 @@ export class Models {
     addOptionEffects(found, reading, use);
     if (subs !== null && reading.operands.length > 0) {
       const moved = use.folder === around.folder ? around : around.movedTo(use.folder);
-      const below = this.sub(subs, use, { call, around: moved });
+      const below = this.#sub(subs, use, { call, around: moved });
       return found.length === 0 ? below : [...found, ...below];
     }
     addOperandEffects(found, compiled.operands, { reading, use });
@@ -95,7 +95,7 @@ export class Models {
     return found;
   }
 
-  private sub(
+  #sub(
     { commands, aliases, otherwise }: SubCommands,
     use: Use,
     { call, around }: { readonly call: Call; readonly around: UseContext },
@@ -107,18 +107,18 @@ export class Models {
     const number = commands.get(word);
     const globals = use.options.length === 0 ? call.globals : [...call.globals, ...use.options];
     if (number !== undefined)
-      return this.use(
-        this.table.model(number),
+      return this.#use(
+        this.#table.model(number),
         { program, name, args: use.operands.slice(1), globals },
         around,
       );
     // After `--`, a word with a dash is no option any more.
     if (otherwise === null || /^-./.test(name.value)) return [use.doubt("operand.unknown", name, program)];
-    return this.use(this.table.model(otherwise), { ...call, args: use.operands, globals }, around);
+    return this.#use(this.#table.model(otherwise), { ...call, args: use.operands, globals }, around);
   }
 
-  private compile(model: Model): Compiled {
-    const known = this.compiled.get(model);
+  #compile(model: Model): Compiled {
+    const known = this.#compiled.get(model);
     if (known !== undefined) return known;
     const { singleDash = false, abbreviates = false, strict = false, commands } = model;
     const compiled: Compiled = {
@@ -133,7 +133,7 @@ export class Models {
       also: (model.also ?? []).map(readerOf),
       reader: model.reader === undefined ? null : readerOf(model.reader),
     };
-    this.compiled.set(model, compiled);
+    this.#compiled.set(model, compiled);
     return compiled;
   }
 }
@@ -254,29 +254,29 @@ function roleAt({ first, rest, last, lastFrom }: Roles, index: number): Role | n
 
 /** All known programs by name. A model is parsed at its first use. */
 export class ProgramTable {
-  private readonly read = new Map<number, Model>();
+  readonly #read = new Map<number, Model>();
   /** Models by the names looked up so far; a name without a model is looked up each time. */
-  private readonly found = new Map<string, Model>();
+  readonly #found = new Map<string, Model>();
 
   get names(): readonly string[] {
     return Object.keys(PROGRAMS);
   }
 
   find(program: string): Model | undefined {
-    const known = this.found.get(program);
+    const known = this.#found.get(program);
     if (known !== undefined) return known;
     const number = Object.hasOwn(PROGRAMS, program) ? PROGRAMS[program] : undefined;
     if (number === undefined) return undefined;
     const model = this.model(number);
-    this.found.set(program, model);
+    this.#found.set(program, model);
     return model;
   }
 
   model(number: number): Model {
-    const known = this.read.get(number);
+    const known = this.#read.get(number);
     if (known !== undefined) return known;
     const model = JSON.parse(MODELS[number] as string) as Model;
-    this.read.set(number, model);
+    this.#read.set(number, model);
     return model;
   }
 }

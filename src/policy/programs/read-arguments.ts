@@ -45,122 +45,122 @@ export function readArguments(args: readonly Arg[], table: OptionTable, manner: 
 }
 
 class ArgumentReader {
-  private readonly options: ReadOption[] = [];
-  private readonly operands: Arg[] = [];
-  private readonly misread: Misread[] = [];
-  private at = 0;
-  private readonly args: readonly Arg[];
-  private readonly table: OptionTable;
-  private readonly manner: Manner;
+  readonly #options: ReadOption[] = [];
+  readonly #operands: Arg[] = [];
+  readonly #misread: Misread[] = [];
+  #at = 0;
+  readonly #args: readonly Arg[];
+  readonly #table: OptionTable;
+  readonly #manner: Manner;
 
   constructor(args: readonly Arg[], table: OptionTable, manner: Manner) {
-    this.args = args;
-    this.table = table;
-    this.manner = manner;
+    this.#args = args;
+    this.#table = table;
+    this.#manner = manner;
   }
 
   read(): ArgumentReading {
-    while (this.at < this.args.length) {
-      const arg = this.args[this.at++] as Arg;
+    while (this.#at < this.#args.length) {
+      const arg = this.#args[this.#at++] as Arg;
       if (arg.value === "--" && arg.kind === "literal") {
-        const spec = this.table.named.get("--");
-        if (spec !== undefined) this.give(spec, arg, null);
-        this.operands.push(...this.args.slice(this.at));
+        const spec = this.#table.named.get("--");
+        if (spec !== undefined) this.#give(spec, arg, null);
+        this.#operands.push(...this.#args.slice(this.#at));
         break;
       }
-      if (arg.value.startsWith("-") && arg.value.length > 1) this.option(arg);
+      if (arg.value.startsWith("-") && arg.value.length > 1) this.#option(arg);
       else {
-        this.operand(arg);
-        if (this.manner.strict) {
-          this.operands.push(...this.args.slice(this.at));
+        this.#operand(arg);
+        if (this.#manner.strict) {
+          this.#operands.push(...this.#args.slice(this.#at));
           break;
         }
       }
     }
-    return { options: this.options, operands: this.operands, misread: this.misread };
+    return { options: this.#options, operands: this.#operands, misread: this.#misread };
   }
 
-  private operand(arg: Arg): void {
-    this.operands.push(arg);
+  #operand(arg: Arg): void {
+    this.#operands.push(arg);
     if (arg.kind === "literal") return;
-    if (this.table.tame) return this.doubtBareGlob(arg);
+    if (this.#table.tame) return this.#doubtBareGlob(arg);
     const open = arg.value.charAt(0);
-    if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.doubt("word.dynamic", arg);
+    if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.#doubt("word.dynamic", arg);
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
-      this.doubt("word.leading-glob", arg);
+      this.#doubt("word.leading-glob", arg);
   }
 
   /** `*` alone matches files of any name, also one like an option; `*.ts` only the intended ones. */
-  private doubtBareGlob(arg: Arg): void {
-    if (arg.kind === "glob" && /^[*?]+$/.test(arg.value)) this.doubt("word.bare-glob", arg);
+  #doubtBareGlob(arg: Arg): void {
+    if (arg.kind === "glob" && /^[*?]+$/.test(arg.value)) this.#doubt("word.bare-glob", arg);
   }
 
-  private option(arg: Arg): void {
+  #option(arg: Arg): void {
     const { value } = arg;
-    if (arg.kind === "glob" && !(this.table.tame && NAMED.test(value)))
-      return this.doubt("word.leading-glob", arg);
+    if (arg.kind === "glob" && !(this.#table.tame && NAMED.test(value)))
+      return this.#doubt("word.leading-glob", arg);
     const equals = value.indexOf("=");
     const name = equals === -1 ? value : value.slice(0, equals);
-    if (name.includes(UNKNOWN)) return this.doubt("word.dynamic", arg);
-    if (value.startsWith("--") || this.manner.singleDash) {
-      const spec = this.find(name);
-      if (spec !== undefined) return this.long(spec, arg, equals === -1 ? null : value.slice(equals + 1));
-      if (value.startsWith("--") || value.length > 2) return this.doubt("option.unknown", arg, name);
+    if (name.includes(UNKNOWN)) return this.#doubt("word.dynamic", arg);
+    if (value.startsWith("--") || this.#manner.singleDash) {
+      const spec = this.#find(name);
+      if (spec !== undefined) return this.#long(spec, arg, equals === -1 ? null : value.slice(equals + 1));
+      if (value.startsWith("--") || value.length > 2) return this.#doubt("option.unknown", arg, name);
     }
-    this.bundle(arg);
+    this.#bundle(arg);
   }
 
-  private find(name: string): OptionSpec | undefined {
-    const { named } = this.table;
+  #find(name: string): OptionSpec | undefined {
+    const { named } = this.#table;
     const exact = named.get(name);
     if (exact !== undefined) return exact;
-    if (this.manner.singleDash) return named.get(name.startsWith("--") ? name.slice(1) : `-${name}`);
-    if (!this.manner.abbreviates) return undefined;
+    if (this.#manner.singleDash) return named.get(name.startsWith("--") ? name.slice(1) : `-${name}`);
+    if (!this.#manner.abbreviates) return undefined;
     const fits = [...named.values()].filter((spec) => spec.name.startsWith(name));
     return fits.length === 1 ? fits[0] : undefined;
   }
 
-  private long(spec: OptionSpec, arg: Arg, attached: string | null): void {
+  #long(spec: OptionSpec, arg: Arg, attached: string | null): void {
     if (attached === null)
-      return spec.takes === "value" ? this.valued(spec, arg) : this.give(spec, arg, null);
-    if (spec.takes === "nothing") return this.doubt("option.unknown", arg, `${spec.name} with a value`);
-    this.give(spec, arg, { ...arg, value: attached });
+      return spec.takes === "value" ? this.#valued(spec, arg) : this.#give(spec, arg, null);
+    if (spec.takes === "nothing") return this.#doubt("option.unknown", arg, `${spec.name} with a value`);
+    this.#give(spec, arg, { ...arg, value: attached });
   }
 
   /** `-abc`, `-n5`, `-ofile`, `-20`. */
-  private bundle(arg: Arg): void {
+  #bundle(arg: Arg): void {
     const { value } = arg;
-    if (this.table.numbers && /^-\d+$/.test(value)) return;
+    if (this.#table.numbers && /^-\d+$/.test(value)) return;
     for (let at = 1; at < value.length; at += 1) {
-      const spec = this.table.named.get(`-${value.charAt(at)}`);
-      if (spec === undefined) return this.doubt("option.unknown", arg, `-${value.charAt(at)}`);
+      const spec = this.#table.named.get(`-${value.charAt(at)}`);
+      if (spec === undefined) return this.#doubt("option.unknown", arg, `-${value.charAt(at)}`);
       if (spec.takes === "nothing") {
-        this.give(spec, arg, null);
+        this.#give(spec, arg, null);
         continue;
       }
       const rest = value.slice(at + 1);
-      if (rest !== "") return this.give(spec, arg, { ...arg, value: rest });
-      return spec.takes === "value" ? this.valued(spec, arg) : this.give(spec, arg, null);
+      if (rest !== "") return this.#give(spec, arg, { ...arg, value: rest });
+      return spec.takes === "value" ? this.#valued(spec, arg) : this.#give(spec, arg, null);
     }
   }
 
-  private valued(spec: OptionSpec, arg: Arg): void {
-    const value = this.args[this.at];
-    if (value === undefined) return this.doubt("option.unknown", arg, `${spec.name} without a value`);
-    this.at += 1;
+  #valued(spec: OptionSpec, arg: Arg): void {
+    const value = this.#args[this.#at];
+    if (value === undefined) return this.#doubt("option.unknown", arg, `${spec.name} without a value`);
+    this.#at += 1;
     // A pattern may expand to several words; only the first one is the option's value.
-    if (value.kind === "glob") this.doubt("word.leading-glob", value);
-    this.give(spec, arg, value);
+    if (value.kind === "glob") this.#doubt("word.leading-glob", value);
+    this.#give(spec, arg, value);
   }
 
-  private give(spec: OptionSpec, arg: Arg, value: Arg | null): void {
+  #give(spec: OptionSpec, arg: Arg, value: Arg | null): void {
     // An unquoted value may become several words, and one of them could be an option.
-    if (value?.loose === true && !this.table.tame) this.doubt("word.dynamic", value);
-    this.options.push({ name: spec.name, value, span: arg.span, spec });
+    if (value?.loose === true && !this.#table.tame) this.#doubt("word.dynamic", value);
+    this.#options.push({ name: spec.name, value, span: arg.span, spec });
   }
 
-  private doubt(doubt: Doubt, arg: Arg, what: string = arg.value): void {
-    this.misread.push({ doubt, arg, what });
+  #doubt(doubt: Doubt, arg: Arg, what: string = arg.value): void {
+    this.#misread.push({ doubt, arg, what });
   }
 }
 

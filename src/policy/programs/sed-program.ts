@@ -27,181 +27,181 @@ const isDelimiter = (char: string): boolean => char > " " && char < "\x7f" && ch
 
 class ScriptReader {
   readonly deeds: SedDeed[] = [];
-  private at = 0;
-  private depth = 0;
-  private readonly text: string;
+  #at = 0;
+  #depth = 0;
+  readonly #text: string;
 
   constructor(text: string) {
-    this.text = text;
+    this.#text = text;
   }
 
   read(): boolean {
     for (;;) {
-      this.skip((char) => isBlank(char) || char === ";" || char === "\n");
-      if (this.at >= this.text.length) return this.depth === 0;
-      if (!this.addresses()) return false;
-      this.skip((char) => isBlank(char) || char === "!");
-      if (!this.command(this.next())) return false;
+      this.#skip((char) => isBlank(char) || char === ";" || char === "\n");
+      if (this.#at >= this.#text.length) return this.#depth === 0;
+      if (!this.#addresses()) return false;
+      this.#skip((char) => isBlank(char) || char === "!");
+      if (!this.#command(this.#next())) return false;
     }
   }
 
-  private here(): string {
-    return this.text.charAt(this.at);
+  #here(): string {
+    return this.#text.charAt(this.#at);
   }
 
-  private next(): string {
-    this.at += 1;
-    return this.text.charAt(this.at - 1);
+  #next(): string {
+    this.#at += 1;
+    return this.#text.charAt(this.#at - 1);
   }
 
-  private skip(takes: (char: string) => boolean): number {
-    const from = this.at;
-    while (this.at < this.text.length && takes(this.here())) this.at += 1;
-    return this.at - from;
+  #skip(takes: (char: string) => boolean): number {
+    const from = this.#at;
+    while (this.#at < this.#text.length && takes(this.#here())) this.#at += 1;
+    return this.#at - from;
   }
 
-  private line(): string {
-    const newline = this.text.indexOf("\n", this.at);
-    const end = newline === -1 ? this.text.length : newline;
-    const rest = this.text.slice(this.at, end);
-    this.at = end;
+  #line(): string {
+    const newline = this.#text.indexOf("\n", this.#at);
+    const end = newline === -1 ? this.#text.length : newline;
+    const rest = this.#text.slice(this.#at, end);
+    this.#at = end;
     return rest;
   }
 
-  private addresses(): boolean {
-    if (!this.startsAddress()) return true;
-    if (!this.address()) return false;
-    this.skip(isBlank);
-    if (this.here() !== ",") return true;
-    this.at += 1;
-    this.skip(isBlank);
-    if (this.here() !== "+" && this.here() !== "~") return this.startsAddress() && this.address();
-    this.at += 1;
-    return this.skip(isDigit) > 0;
+  #addresses(): boolean {
+    if (!this.#startsAddress()) return true;
+    if (!this.#address()) return false;
+    this.#skip(isBlank);
+    if (this.#here() !== ",") return true;
+    this.#at += 1;
+    this.#skip(isBlank);
+    if (this.#here() !== "+" && this.#here() !== "~") return this.#startsAddress() && this.#address();
+    this.#at += 1;
+    return this.#skip(isDigit) > 0;
   }
 
-  private startsAddress(): boolean {
-    const char = this.here();
+  #startsAddress(): boolean {
+    const char = this.#here();
     return isDigit(char) || char === "$" || char === "/" || char === "\\";
   }
 
-  private address(): boolean {
-    const char = this.next();
+  #address(): boolean {
+    const char = this.#next();
     if (char === "$") return true;
-    if (char === "/") return this.regex("/");
-    if (char === "\\") return this.regex(this.next());
-    this.skip(isDigit);
-    if (this.here() !== "~") return true;
-    this.at += 1;
-    return this.skip(isDigit) > 0;
+    if (char === "/") return this.#regex("/");
+    if (char === "\\") return this.#regex(this.#next());
+    this.#skip(isDigit);
+    if (this.#here() !== "~") return true;
+    this.#at += 1;
+    return this.#skip(isDigit) > 0;
   }
 
-  private regex(delimiter: string): boolean {
-    if (!this.part(delimiter, regexEnd)) return false;
-    this.skip((char) => char === "I" || char === "M");
+  #regex(delimiter: string): boolean {
+    if (!this.#part(delimiter, regexEnd)) return false;
+    this.#skip((char) => char === "I" || char === "M");
     return true;
   }
 
-  private part(delimiter: string, endOf: typeof plainEnd): boolean {
+  #part(delimiter: string, endOf: typeof plainEnd): boolean {
     if (!isDelimiter(delimiter)) return false;
-    const end = endOf(this.text, this.at, delimiter);
-    this.at = end + 1;
+    const end = endOf(this.#text, this.#at, delimiter);
+    this.#at = end + 1;
     return end !== -1;
   }
 
-  private command(name: string): boolean {
-    if (name !== "" && PLAIN.includes(name)) return this.end();
-    if (name !== "" && COUNTED.includes(name)) return this.counted();
+  #command(name: string): boolean {
+    if (name !== "" && PLAIN.includes(name)) return this.#end();
+    if (name !== "" && COUNTED.includes(name)) return this.#counted();
     const file = SCRIPT_FILES[name];
-    if (file !== undefined) return this.file(file);
+    if (file !== undefined) return this.#file(file);
     switch (name) {
       case "{":
-        this.depth += 1;
+        this.#depth += 1;
         return true;
       case "}":
-        this.depth -= 1;
-        return this.depth >= 0 && this.end();
+        this.#depth -= 1;
+        return this.#depth >= 0 && this.#end();
       case "#":
-        this.line();
+        this.#line();
         return true;
       case "s":
-        return this.substitute();
+        return this.#substitute();
       case "y":
-        return this.translate();
+        return this.#translate();
       default:
-        return this.rarer(name);
+        return this.#rarer(name);
     }
   }
 
-  private rarer(name: string): boolean {
-    if (name === "e") return this.run();
-    if (name === "a" || name === "i" || name === "c") return this.inserted();
+  #rarer(name: string): boolean {
+    if (name === "e") return this.#run();
+    if (name === "a" || name === "i" || name === "c") return this.#inserted();
     if (name !== "b" && name !== "t" && name !== "T" && name !== ":" && name !== "v") return false;
-    this.skip(isBlank);
-    return (this.skip(isLabel) > 0 || name !== ":") && this.end();
+    this.#skip(isBlank);
+    return (this.#skip(isLabel) > 0 || name !== ":") && this.#end();
   }
 
-  private counted(): boolean {
-    this.skip(isBlank);
-    this.skip(isDigit);
-    return this.end();
+  #counted(): boolean {
+    this.#skip(isBlank);
+    this.#skip(isDigit);
+    return this.#end();
   }
 
   /** Reads what may follow a command. */
-  private end(): boolean {
-    this.skip(isBlank);
-    const char = this.here();
-    if (char === ";" || char === "\n") this.at += 1;
+  #end(): boolean {
+    this.#skip(isBlank);
+    const char = this.#here();
+    if (char === ";" || char === "\n") this.#at += 1;
     return char === "" || char === ";" || char === "\n" || char === "}" || char === "#";
   }
 
-  private file(kind: "read" | "write"): boolean {
-    this.skip(isBlank);
-    const text = this.line();
+  #file(kind: "read" | "write"): boolean {
+    this.#skip(isBlank);
+    const text = this.#line();
     this.deeds.push({ kind, text });
     return text !== "";
   }
 
-  private run(): boolean {
-    this.skip(isBlank);
-    const text = this.line();
+  #run(): boolean {
+    this.#skip(isBlank);
+    const text = this.#line();
     this.deeds.push(text === "" ? { kind: "input" } : { kind: "runs", text });
     return true;
   }
 
   /** `a`, `i` and `c`: their text extends to the end of the line, and further after a backslash. */
-  private inserted(): boolean {
-    this.skip(isBlank);
-    if (this.here() === "\\") {
-      this.at += 1;
-      const behind = this.at;
-      this.skip(isBlank);
-      if (this.here() === "\\") return false;
+  #inserted(): boolean {
+    this.#skip(isBlank);
+    if (this.#here() === "\\") {
+      this.#at += 1;
+      const behind = this.#at;
+      this.#skip(isBlank);
+      if (this.#here() === "\\") return false;
       // Implementations disagree on a text of blanks: one line, or nothing.
-      if (this.here() === "\n" && this.at > behind) return false;
-      if (this.here() === "\n") this.at += 1;
-    } else if (this.here() === "\n") return false;
+      if (this.#here() === "\n" && this.#at > behind) return false;
+      if (this.#here() === "\n") this.#at += 1;
+    } else if (this.#here() === "\n") return false;
     // `$a\\` with nothing after it terminates an unterminated last line.
-    if (this.at >= this.text.length) return this.text.endsWith("\\");
-    for (; this.at < this.text.length && this.here() !== "\n"; this.at += 1)
-      if (this.here() === "\\") this.at += 1;
-    return this.at <= this.text.length;
+    if (this.#at >= this.#text.length) return this.#text.endsWith("\\");
+    for (; this.#at < this.#text.length && this.#here() !== "\n"; this.#at += 1)
+      if (this.#here() === "\\") this.#at += 1;
+    return this.#at <= this.#text.length;
   }
 
-  private translate(): boolean {
-    const delimiter = this.next();
-    return this.part(delimiter, plainEnd) && this.part(delimiter, plainEnd) && this.end();
+  #translate(): boolean {
+    const delimiter = this.#next();
+    return this.#part(delimiter, plainEnd) && this.#part(delimiter, plainEnd) && this.#end();
   }
 
-  private substitute(): boolean {
-    const delimiter = this.next();
-    if (!this.part(delimiter, regexEnd) || !this.part(delimiter, plainEnd)) return false;
+  #substitute(): boolean {
+    const delimiter = this.#next();
+    if (!this.#part(delimiter, regexEnd) || !this.#part(delimiter, plainEnd)) return false;
     for (;;) {
-      this.skip((char) => "gpiImM".includes(char) || isDigit(char));
-      const char = this.here();
-      if (char !== "e" && char !== "w") return this.end();
-      this.at += 1;
-      if (char === "w") return this.file("write");
+      this.#skip((char) => "gpiImM".includes(char) || isDigit(char));
+      const char = this.#here();
+      if (char !== "e" && char !== "w") return this.#end();
+      this.#at += 1;
+      if (char === "w") return this.#file("write");
       this.deeds.push({ kind: "input" });
     }
   }

@@ -99,13 +99,13 @@ export class Cursor {
       if (code === SPACE || code === TAB) this.pos++;
       else if (code === BACKSLASH && this.peek(1) === NEWLINE) this.pos += 2;
       else {
-        if (code === HASH) this.comment();
+        if (code === HASH) this.#comment();
         return;
       }
     }
   }
 
-  private comment(): void {
+  #comment(): void {
     while (this.pos < this.end && this.text.charCodeAt(this.pos) !== NEWLINE) this.pos++;
   }
 }

@@ -50,25 +50,25 @@ export function readUnbash(text: string): ShellReading {
 class Converter implements ScriptReader {
   readonly errors: { readonly message: string; readonly span: Span }[] = [];
   /** Positions inside decoded backticks are meaningless: everything there gets the span of the backtick. */
-  private decoded: Span | null = null;
-  private depth = 0;
-  private scripts = 0;
-  private left = BUDGET;
-  private readonly deepest: number;
+  #decoded: Span | null = null;
+  #depth = 0;
+  #scripts = 0;
+  #left = BUDGET;
+  readonly #deepest: number;
   /** Length of the text: the parser places some ends beyond it. */
-  private readonly length: number;
+  readonly #length: number;
 
   constructor(text: string) {
-    this.length = text.length;
-    this.deepest = deepestFor(text);
+    this.#length = text.length;
+    this.#deepest = deepestFor(text);
   }
 
   script(part: ScriptPart): Node {
-    return this.reparsed(part, nothing(this.span(part)), () => this.substitution(part));
+    return this.reparsed(part, nothing(this.span(part)), () => this.#substitution(part));
   }
 
   span({ pos, end }: { readonly pos: number; readonly end: number }): Span {
-    return this.decoded ?? [Math.min(pos, this.length), Math.min(end, this.length)];
+    return this.#decoded ?? [Math.min(pos, this.#length), Math.min(end, this.#length)];
   }
 
   fail(message: string, at: { readonly pos: number; readonly end: number }): void {
@@ -76,43 +76,43 @@ class Converter implements ScriptReader {
   }
 
   deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
-    if (this.depth >= MAX_TREE) {
-      this.tooDeep(at);
+    if (this.#depth >= MAX_TREE) {
+      this.#tooDeep(at);
       return otherwise;
     }
-    this.depth += 1;
+    this.#depth += 1;
     const made = work();
-    this.depth -= 1;
+    this.#depth -= 1;
     return made;
   }
 
   reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
-    if (this.scripts >= this.deepest) {
-      this.tooDeep(at);
+    if (this.#scripts >= this.#deepest) {
+      this.#tooDeep(at);
       return otherwise;
     }
-    this.scripts += 1;
+    this.#scripts += 1;
     const made = this.deeper(at, otherwise, work);
-    this.scripts -= 1;
+    this.#scripts -= 1;
     return made;
   }
 
   /** Expansions are not searched for where the parser would take too long. */
   tooMany(source: { readonly text: string; readonly pos: number; readonly end: number }): boolean {
-    const many = this.deepest === 0 && source.text.includes("$");
-    if (many) this.tooDeep(source);
+    const many = this.#deepest === 0 && source.text.includes("$");
+    if (many) this.#tooDeep(source);
     return many;
   }
 
   /** False when the text exceeds the limits: the rest of it is not read. */
-  private spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
-    if (this.left < 0) return false;
-    this.left -= cost;
-    if (this.left < 0) this.fail("more commands, words and redirects than can be examined", at);
-    return this.left >= 0;
+  #spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
+    if (this.#left < 0) return false;
+    this.#left -= cost;
+    if (this.#left < 0) this.fail("more commands, words and redirects than can be examined", at);
+    return this.#left >= 0;
   }
 
-  private tooDeep(at: { readonly pos: number; readonly end: number }): void {
+  #tooDeep(at: { readonly pos: number; readonly end: number }): void {
     this.fail("nested too deeply", at);
   }
 
@@ -135,13 +135,13 @@ class Converter implements ScriptReader {
     }
     const first = items[0]?.node.span[0] ?? at.pos;
     const end = items[items.length - 1]?.node.span[1] ?? at.pos;
-    return { kind: "list", span: this.decoded ?? [first, end], items };
+    return { kind: "list", span: this.#decoded ?? [first, end], items };
   }
 
   body = (body: CompoundList): List => this.list(body.commands, body);
 
   node(source: Part): Node {
-    if (source.type === "Command") return this.simple(source);
+    if (source.type === "Command") return this.#simple(source);
     if (source.type !== "Pipeline") return compoundOf(source, this);
     const parts = source.commands.map((part, index) => {
       const node = this.node(part);
@@ -154,7 +154,7 @@ class Converter implements ScriptReader {
 
   /** Adds the words that one source word becomes. */
   addWords(source: SourceWord, words: Word[]): void {
-    if (!this.spend(COST.word, source) || this.tooMany(source)) return;
+    if (!this.#spend(COST.word, source) || this.tooMany(source)) return;
     const plain = plainWord(source);
     if (plain !== null) words.push(this.placed(plain));
     else for (const word of wordsOf(source, this)) words.push(this.placed(word));
@@ -168,16 +168,16 @@ class Converter implements ScriptReader {
   placed(word: Word): Word {
     const [pos, end] = word.span;
     // A span in the parser's tree is kept, unless it does not fit the text.
-    const fits = this.decoded === null && end <= this.length;
+    const fits = this.#decoded === null && end <= this.#length;
     return fits ? word : { ...word, span: this.span({ pos, end }) };
   }
 
   redirects(sources: readonly Redirection[]): readonly Redirect[] {
-    return sources.flatMap((source) => (this.spend(COST.redirect, source) ? redirectOf(source, this) : []));
+    return sources.flatMap((source) => (this.#spend(COST.redirect, source) ? redirectOf(source, this) : []));
   }
 
-  private simple(source: Command): Simple {
-    this.spend(COST.command, source);
+  #simple(source: Command): Simple {
+    this.#spend(COST.command, source);
     const words: Word[] = [];
     const { name, prefix, suffix } = source;
     if (name !== undefined) this.addWords(name, words);
@@ -185,7 +185,7 @@ class Converter implements ScriptReader {
       if (part.type === "Word") this.addWords(part, words);
       else if (part.type === "Assignment") words.push(this.placed(assignmentAsWord(part, this)));
     const assignments: Assignment[] = [];
-    for (const part of prefix) if (part.type === "Assignment") assignments.push(this.assignment(part));
+    for (const part of prefix) if (part.type === "Assignment") assignments.push(this.#assignment(part));
     const { redirects } = source;
     return {
       kind: "simple",
@@ -196,32 +196,32 @@ class Converter implements ScriptReader {
     };
   }
 
-  private assignment(source: SourceAssignment): Assignment {
+  #assignment(source: SourceAssignment): Assignment {
     const { name, value, append = false, index } = source;
     const plain = value.type === "Word" && index === undefined;
-    const others = plain ? [] : this.items(source);
+    const others = plain ? [] : this.#items(source);
     return { span: this.span(source), name, value: plain ? this.word(value) : null, append, others };
   }
 
   /** The words of an array. With a subscript only what runs in it is known. */
-  private items(source: SourceAssignment): readonly Word[] {
+  #items(source: SourceAssignment): readonly Word[] {
     const { value, index } = source;
     if (index === undefined && value.type === "ArrayValue" && !value.elements.some(isSubscripted))
       return wordList(value.elements, this);
     return [{ span: this.span(source), pieces: scriptsIn(source, this).map(asPiece) }];
   }
 
-  private substitution(part: ScriptPart): Node {
-    if (!this.spend(COST.substitution, part)) return nothing(this.span(part));
+  #substitution(part: ScriptPart): Node {
+    if (!this.#spend(COST.substitution, part)) return nothing(this.span(part));
     const { script } = part;
     if (script === undefined || part.text.startsWith("${")) {
       this.fail("an unsupported substitution", part);
       return nothing(this.span(part));
     }
-    const outer = this.decoded;
-    if (script.source !== undefined) this.decoded ??= [part.pos, part.end];
+    const outer = this.#decoded;
+    if (script.source !== undefined) this.#decoded ??= [part.pos, part.end];
     const list = this.whole(script);
-    this.decoded = outer;
+    this.#decoded = outer;
     return list;
   }
 }

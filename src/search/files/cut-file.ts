@@ -23,11 +23,11 @@ import { utf16Encoding } from "../../core/raw-data.ts";
  * carries the name of the function.
  */
 export class Cutter implements Disposable {
-  private readonly syntax = new Syntax();
+  readonly #syntax = new Syntax();
 
   /** Loads the grammar for files like this, so that the first file is no slower than the others. */
   async ready(path: string): Promise<void> {
-    await this.syntax.load(languageOf(path));
+    await this.#syntax.load(languageOf(path));
   }
 
   async cut(path: string, bytes: Uint8Array): Promise<CutFile> {
@@ -39,27 +39,27 @@ export class Cutter implements Disposable {
     const language = languageOf(path, text.slice(0, text.indexOf("\n") >>> 0).slice(0, 200));
     const why = skippedText(text, language);
     if (why !== undefined) return { kind: "skipped", why };
-    await this.syntax.load(language);
-    return { kind: "cut", language, pieces: this.pieces(text, language) };
+    await this.#syntax.load(language);
+    return { kind: "cut", language, pieces: this.#pieces(text, language) };
   }
 
   /** Grammars that could not be loaded: files in their languages are cut by lines, without symbols. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
-    return this.syntax.missing();
+    return this.#syntax.missing();
   }
 
   [Symbol.dispose](): void {
-    this.syntax[Symbol.dispose]();
+    this.#syntax[Symbol.dispose]();
   }
 
-  private pieces(text: string, language: string): readonly FilePiece[] {
-    const marks = this.marks(text, language);
+  #pieces(text: string, language: string): readonly FilePiece[] {
+    const marks = this.#marks(text, language);
     return pack(text, marks === undefined || marks.length === 0 ? WHOLE : marks);
   }
 
-  private marks(text: string, language: string): readonly Mark[] | undefined {
+  #marks(text: string, language: string): readonly Mark[] | undefined {
     if (language === "markdown") return sectionMarks(text);
-    return language === "bash" ? shellMarks(text) : this.syntax.marks(text, language);
+    return language === "bash" ? shellMarks(text) : this.#syntax.marks(text, language);
   }
 }
 
@@ -414,21 +414,21 @@ function withoutRemainders(groups: readonly Group[]): readonly Group[] {
  * from an old Macintosh is one line.
  */
 class Lines {
-  private readonly text: string;
-  private line = 1;
-  private at = 0;
+  readonly #text: string;
+  #line = 1;
+  #at = 0;
 
   constructor(text: string) {
-    this.text = text;
+    this.#text = text;
   }
 
   /** The line of an offset, from 1. Offsets must not descend from call to call. */
   of(offset: number): number {
     for (;;) {
-      const end = this.text.indexOf("\n", this.at);
-      if (end === -1 || end >= offset) return this.line;
-      this.at = end + 1;
-      this.line += 1;
+      const end = this.#text.indexOf("\n", this.#at);
+      if (end === -1 || end >= offset) return this.#line;
+      this.#at = end + 1;
+      this.#line += 1;
     }
   }
 }

@@ -153,14 +153,14 @@ interface Title {
 
 class Outline {
   readonly marks: Mark[] = [{ at: 0, kind: "section", names: [], own: false, scope: "" }];
-  private readonly titles: string[] = [];
+  readonly #titles: string[] = [];
 
   open({ at, level, text }: Title): void {
-    this.titles.length = Math.min(this.titles.length, level - 1);
-    while (this.titles.length < level - 1) this.titles.push("");
-    const scope = joinTitles(this.titles);
-    this.titles.push(plainTitle(text));
-    const name = joinTitles(this.titles);
+    this.#titles.length = Math.min(this.#titles.length, level - 1);
+    while (this.#titles.length < level - 1) this.#titles.push("");
+    const scope = joinTitles(this.#titles);
+    this.#titles.push(plainTitle(text));
+    const name = joinTitles(this.#titles);
     this.marks.push({ at, kind: "section", names: name === "" ? [] : [name], own: true, scope });
   }
 }
@@ -171,19 +171,19 @@ const joinTitles = (titles: readonly string[]): string => titles.filter((one) =>
 class Code {
   /** Whether the last line was part of code or front matter. */
   inside = false;
-  private fence = "";
-  private matter: boolean;
+  #fence = "";
+  #matter: boolean;
 
   constructor(matter: boolean) {
-    this.matter = matter;
+    this.#matter = matter;
   }
 
   takes(line: Line): boolean {
     this.inside = true;
     const edge = FENCE.exec(line.text);
-    if (this.matter) this.matter = line.at === 0 || !/^(?:---|\.\.\.)[ \t]*$/.test(line.text);
-    else if (this.fence !== "") this.fence = closes(edge, this.fence) ? "" : this.fence;
-    else if (opensFence(edge)) this.fence = edge[1];
+    if (this.#matter) this.#matter = line.at === 0 || !/^(?:---|\.\.\.)[ \t]*$/.test(line.text);
+    else if (this.#fence !== "") this.#fence = closes(edge, this.#fence) ? "" : this.#fence;
+    else if (opensFence(edge)) this.#fence = edge[1];
     else this.inside = false;
     return this.inside;
   }
@@ -236,49 +236,49 @@ export function shellMarks(text: string): readonly Mark[] {
 
 class Script {
   readonly marks: Mark[] = [{ at: 0, kind: "code", names: [], own: false, scope: "" }];
-  private inside: ShellFunction | undefined;
+  #inside: ShellFunction | undefined;
   /** Where the comment directly above begins, or -1. */
-  private comment = -1;
+  #comment = -1;
   /** Whether the next statement begins another part: after a function, after an empty line. */
-  private fresh = false;
+  #fresh = false;
 
   line(line: string, at: number): void {
-    if (this.inside !== undefined) this.body(line, this.inside);
-    else if (line === "") this.pause();
+    if (this.#inside !== undefined) this.#body(line, this.#inside);
+    else if (line === "") this.#pause();
     else if (line.startsWith("#")) {
-      if (this.comment === -1) this.comment = at;
-    } else this.statement(line, this.comment === -1 ? at : this.comment);
+      if (this.#comment === -1) this.#comment = at;
+    } else this.#statement(line, this.#comment === -1 ? at : this.#comment);
   }
 
-  private body(line: string, { indent }: ShellFunction): void {
+  #body(line: string, { indent }: ShellFunction): void {
     if (!line.startsWith(`${indent}}`) && !line.startsWith(`${indent})`)) return;
-    this.inside = undefined;
-    this.fresh = true;
+    this.#inside = undefined;
+    this.#fresh = true;
   }
 
-  private pause(): void {
-    if (this.comment !== -1) this.mark(this.comment, "code");
-    this.comment = -1;
-    this.fresh = true;
+  #pause(): void {
+    if (this.#comment !== -1) this.#mark(this.#comment, "code");
+    this.#comment = -1;
+    this.#fresh = true;
   }
 
-  private statement(line: string, at: number): void {
+  #statement(line: string, at: number): void {
     const opened = shellFunctionAt(line);
-    if (opened !== undefined) this.mark(at, "function", opened.name);
-    else if (IMPORT.test(line)) this.mark(at, "imports");
-    else if (this.begins(line)) this.mark(at, "code");
-    this.inside = opened?.closed === false ? opened : undefined;
-    this.fresh = opened?.closed === true || IMPORT.test(line);
-    this.comment = -1;
+    if (opened !== undefined) this.#mark(at, "function", opened.name);
+    else if (IMPORT.test(line)) this.#mark(at, "imports");
+    else if (this.#begins(line)) this.#mark(at, "code");
+    this.#inside = opened?.closed === false ? opened : undefined;
+    this.#fresh = opened?.closed === true || IMPORT.test(line);
+    this.#comment = -1;
   }
 
   /** Whether a statement opens another part; an indented one does so only after a function. */
-  private begins(line: string): boolean {
+  #begins(line: string): boolean {
     const top = !/^[\s})]/.test(line);
-    return (top && this.comment !== -1) || (this.fresh && (top || this.marks.at(-1)?.own === true));
+    return (top && this.#comment !== -1) || (this.#fresh && (top || this.marks.at(-1)?.own === true));
   }
 
-  private mark(at: number, kind: ChunkKind, name?: string): void {
+  #mark(at: number, kind: ChunkKind, name?: string): void {
     this.marks.push({
       at,
       kind,

@@ -11,25 +11,25 @@ type Loaded = (Engine & { readonly kind: "parser" }) | { readonly kind: "none"; 
 
 /** Grammars, each loaded for the first file of its language. One parser serves all files of a language. */
 export class Syntax implements Disposable {
-  private runtime: Promise<Runtime> | undefined;
-  private runtimes = 0;
-  private readonly loading = new Map<string, Promise<Loaded>>();
-  private readonly ready = new Map<string, Loaded>();
+  #runtime: Promise<Runtime> | undefined;
+  #runtimes = 0;
+  readonly #loading = new Map<string, Promise<Loaded>>();
+  readonly #ready = new Map<string, Loaded>();
 
   /** Resolves when the language's grammar is loaded or known not to be loadable. */
   async load(language: string): Promise<void> {
     const grammar = GRAMMARS.get(language);
-    if (grammar === undefined || this.ready.has(grammar.wasm)) return;
-    const loading = this.loading.get(grammar.wasm) ?? this.loadGrammar(grammar.wasm);
-    this.loading.set(grammar.wasm, loading);
+    if (grammar === undefined || this.#ready.has(grammar.wasm)) return;
+    const loading = this.#loading.get(grammar.wasm) ?? this.#loadGrammar(grammar.wasm);
+    this.#loading.set(grammar.wasm, loading);
     const loaded = await loading;
     // Not if everything was disposed meanwhile.
-    if (this.loading.get(grammar.wasm) === loading) this.ready.set(grammar.wasm, loaded);
+    if (this.#loading.get(grammar.wasm) === loading) this.#ready.set(grammar.wasm, loaded);
   }
 
   /** Grammars that could not be loaded, with the reason: files in their languages are cut by lines. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
-    return [...this.ready].flatMap(([grammar, one]) =>
+    return [...this.#ready].flatMap(([grammar, one]) =>
       one.kind === "none" ? [{ grammar, why: one.why }] : [],
     );
   }
@@ -37,7 +37,7 @@ export class Syntax implements Disposable {
   /** Where the parts of a text begin, or undefined when it has to be cut by lines. */
   marks(text: string, language: string): readonly Mark[] | undefined {
     const grammar = GRAMMARS.get(language);
-    const loaded = grammar === undefined ? undefined : this.ready.get(grammar.wasm);
+    const loaded = grammar === undefined ? undefined : this.#ready.get(grammar.wasm);
     if (grammar === undefined || loaded?.kind !== "parser") return undefined;
     try {
       const tree = parse(loaded, text);
@@ -57,18 +57,18 @@ export class Syntax implements Disposable {
   /** Drops all grammars; they are loaded again on demand. */
   [Symbol.dispose](): void {
     // Tried even if it fails: otherwise a finalizer would delete the parser later and throw where nothing can catch it.
-    for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
-    this.ready.clear();
-    this.loading.clear();
-    this.runtime = undefined;
+    for (const one of this.#ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
+    this.#ready.clear();
+    this.#loading.clear();
+    this.#runtime = undefined;
   }
 
-  private async loadGrammar(wasm: string): Promise<Loaded> {
+  async #loadGrammar(wasm: string): Promise<Loaded> {
     try {
-      if (this.runtime === undefined && (this.runtimes += 1) > MAX_RUNTIMES)
+      if (this.#runtime === undefined && (this.#runtimes += 1) > MAX_RUNTIMES)
         return { kind: "none", why: `${MAX_RUNTIMES} files crashed the parser` };
-      this.runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
-      const { parserOf, memory } = await this.runtime;
+      this.#runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
+      const { parserOf, memory } = await this.#runtime;
       return { kind: "parser", parser: await parserOf(wasm), memory };
     } catch (error) {
       return { kind: "none", why: error instanceof Error ? error.message : String(error) };
@@ -180,156 +180,152 @@ interface FoundNode {
 
 /** Finds the marks of a file in its syntax tree. Visits only nodes that are too big or may contain declarations. */
 class Walk {
-  private readonly marks: Mark[] = [];
-  private readonly text: string;
-  private readonly rules: Rules;
-  private visits = 0;
+  readonly #marks: Mark[] = [];
+  readonly #text: string;
+  readonly #rules: Rules;
+  #visits = 0;
 
   constructor(text: string, rules: Rules) {
-    this.text = text;
-    this.rules = rules;
+    this.#text = text;
+    this.#rules = rules;
   }
 
   of(tree: Tree): readonly Mark[] {
     const cursor = tree.walk();
     try {
-      this.children(cursor, TOP);
+      this.#children(cursor, TOP);
     } finally {
       cursor.delete();
     }
-    return this.marks;
+    return this.#marks;
   }
 
-  private children(cursor: TreeCursor, place: WalkPosition): void {
+  #children(cursor: TreeCursor, place: WalkPosition): void {
     if (place.depth > MAX_DEPTH || !cursor.gotoFirstChild()) return;
     let pending: Note | undefined;
     do {
-      this.visits += 1;
+      this.#visits += 1;
       const start = cursor.startIndex;
       const end = cursor.endIndex;
-      const rule = ruleAt(this.rules, cursor.nodeType, { text: this.text, at: start });
+      const rule = ruleAt(this.#rules, cursor.nodeType, { text: this.#text, at: start });
       if (rule?.role === "note") {
-        pending = this.note({ start, end }, pending, place);
+        pending = this.#note({ start, end }, pending, place);
         continue;
       }
-      if (pending !== undefined && isSeparated(this.text, pending.end, start))
-        pending = this.loose(pending, place);
-      this.node(cursor, { start: pending?.start ?? start, end, rule }, place);
+      if (pending !== undefined && isSeparated(this.#text, pending.end, start))
+        pending = this.#loose(pending, place);
+      this.#node(cursor, { start: pending?.start ?? start, end, rule }, place);
       pending = undefined;
-    } while (this.visits < MAX_VISITS && cursor.gotoNextSibling());
-    if (pending !== undefined) this.loose(pending, place);
+    } while (this.#visits < MAX_VISITS && cursor.gotoNextSibling());
+    if (pending !== undefined) this.#loose(pending, place);
     cursor.gotoParent();
   }
 
-  private ruleOf(cursor: TreeCursor): Rule | undefined {
-    return ruleAt(this.rules, cursor.nodeType, { text: this.text, at: cursor.startIndex });
+  #ruleOf(cursor: TreeCursor): Rule | undefined {
+    return ruleAt(this.#rules, cursor.nodeType, { text: this.#text, at: cursor.startIndex });
   }
 
   /** A comment joins the one above it. A comment behind code on the same line is part of that line. */
-  private note(note: Note, pending: Note | undefined, place: WalkPosition): Note | undefined {
-    if (pending === undefined) return opensLine(this.text, note.start) ? note : undefined;
-    if (!isSeparated(this.text, pending.end, note.start)) return { start: pending.start, end: note.end };
-    this.loose(pending, place);
+  #note(note: Note, pending: Note | undefined, place: WalkPosition): Note | undefined {
+    if (pending === undefined) return opensLine(this.#text, note.start) ? note : undefined;
+    if (!isSeparated(this.#text, pending.end, note.start)) return { start: pending.start, end: note.end };
+    this.#loose(pending, place);
     return note;
   }
 
   /** A comment that describes nothing below it. A licence at the head of a file goes with the imports. */
-  private loose(note: Note, place: WalkPosition): undefined {
+  #loose(note: Note, place: WalkPosition): undefined {
     const head =
-      place.depth === 0 && this.marks.length === 0 && LICENCE.test(this.text.slice(note.start, note.end));
-    this.mark(note.start, head ? { ...place, kind: "imports" } : place);
+      place.depth === 0 && this.#marks.length === 0 && LICENCE.test(this.#text.slice(note.start, note.end));
+    this.#mark(note.start, head ? { ...place, kind: "imports" } : place);
   }
 
-  private mark(at: number, place: Pick<WalkPosition, "kind" | "names" | "scope">): void {
-    this.marks.push({ at, kind: place.kind, names: place.names, own: false, scope: place.scope });
+  #mark(at: number, place: Pick<WalkPosition, "kind" | "names" | "scope">): void {
+    this.#marks.push({ at, kind: place.kind, names: place.names, own: false, scope: place.scope });
   }
 
-  private node(cursor: TreeCursor, found: FoundNode, place: WalkPosition): void {
+  #node(cursor: TreeCursor, found: FoundNode, place: WalkPosition): void {
     const { start, end, rule } = found;
     const inner = { ...place, depth: place.depth + 1 };
     switch (rule?.role) {
       case undefined:
-        this.mark(start, place);
-        if (end - start > MAX_COUNT) this.children(cursor, { ...inner, members: false, deep: true });
+        this.#mark(start, place);
+        if (end - start > MAX_COUNT) this.#children(cursor, { ...inner, members: false, deep: true });
         return;
       case "imports":
-        this.mark(start, { ...place, kind: "imports", names: [] });
+        this.#mark(start, { ...place, kind: "imports", names: [] });
         return;
       case "open":
-        this.opened(cursor, found, inner);
+        this.#opened(cursor, found, inner);
         return;
       case "wrap":
-        this.wrapped(cursor, found, place);
+        this.#wrapped(cursor, found, place);
         return;
       default:
-        if (rule !== undefined) this.declared(cursor, { ...found, rule }, place);
+        if (rule !== undefined) this.#declared(cursor, { ...found, rule }, place);
     }
   }
 
-  private opened(cursor: TreeCursor, { start, end }: FoundNode, place: WalkPosition): void {
+  #opened(cursor: TreeCursor, { start, end }: FoundNode, place: WalkPosition): void {
     // A namespace for the whole file has no nodes inside.
-    if (this.text.charCodeAt(end - 1) === SEMICOLON) {
-      this.mark(start, { ...place, kind: "imports", names: [] });
+    if (this.#text.charCodeAt(end - 1) === SEMICOLON) {
+      this.#mark(start, { ...place, kind: "imports", names: [] });
       return;
     }
-    const from = this.marks.length;
-    this.mark(start, place);
-    if (!place.deep || end - start > MAX_COUNT) this.children(cursor, place);
-    if (end - start <= MAX_COUNT) this.collapse(from);
+    const from = this.#marks.length;
+    this.#mark(start, place);
+    if (!place.deep || end - start > MAX_COUNT) this.#children(cursor, place);
+    if (end - start <= MAX_COUNT) this.#collapse(from);
   }
 
   /** A wrapper and the declaration inside it get one mark. */
-  private wrapped(cursor: TreeCursor, { start, end }: FoundNode, place: WalkPosition): void {
-    const levels = this.toDeclaration(cursor);
-    const rule = this.ruleOf(cursor);
+  #wrapped(cursor: TreeCursor, { start, end }: FoundNode, place: WalkPosition): void {
+    const levels = this.#toDeclaration(cursor);
+    const rule = this.#ruleOf(cursor);
     if (levels > 0 && rule !== undefined)
-      this.node(cursor, { start, end, rule }, { ...place, depth: place.depth + levels });
+      this.#node(cursor, { start, end, rule }, { ...place, depth: place.depth + levels });
     for (let level = 0; level < levels; level += 1) cursor.gotoParent();
     if (levels > 0) return;
-    this.mark(start, place);
+    this.#mark(start, place);
     if (end - start > MAX_COUNT)
-      this.children(cursor, { ...place, members: false, deep: true, depth: place.depth + 1 });
+      this.#children(cursor, { ...place, members: false, deep: true, depth: place.depth + 1 });
   }
 
   /** Moves down to the first declaration inside, if there is one. Returns the number of levels moved. */
-  private toDeclaration(cursor: TreeCursor): number {
+  #toDeclaration(cursor: TreeCursor): number {
     if (!cursor.gotoFirstChild()) return 0;
     do {
-      this.visits += 1;
-      const role = this.ruleOf(cursor)?.role;
+      this.#visits += 1;
+      const role = this.#ruleOf(cursor)?.role;
       if (role === "leaf" || role === "hold" || role === "wrap") return 1;
-    } while (this.visits < MAX_VISITS && cursor.gotoNextSibling());
+    } while (this.#visits < MAX_VISITS && cursor.gotoNextSibling());
     cursor.gotoParent();
     return 0;
   }
 
-  private declared(
-    cursor: TreeCursor,
-    found: FoundNode & { readonly rule: Rule },
-    place: WalkPosition,
-  ): void {
+  #declared(cursor: TreeCursor, found: FoundNode & { readonly rule: Rule }, place: WalkPosition): void {
     const { start, end, rule } = found;
     const big = end - start > MAX_COUNT;
     const { kind, shown, declared } = declaredBy(cursor.currentNode, rule, place);
     const own = declared.length > 0;
     const names = own ? declared : place.names;
-    const from = this.marks.length;
-    this.marks.push({ at: start, kind: shown, names, own, scope: place.scope });
+    const from = this.#marks.length;
+    this.#marks.push({ at: start, kind: shown, names, own, scope: place.scope });
     const holds = rule.role === "hold";
     if (!big && !holds) return;
     const members = holds && rule.kind !== "code";
     const scope = declared[0] ?? place.scope;
-    this.children(cursor, { scope, names, kind, members, deep: !holds, depth: place.depth + 1 });
-    if (!big) this.collapse(from, kind);
+    this.#children(cursor, { scope, names, kind, members, deep: !holds, depth: place.depth + 1 });
+    if (!big) this.#collapse(from, kind);
   }
 
   /** Merges the marks from index `from` on into a single one with all their names. */
-  private collapse(from: number, kind?: ChunkKind): void {
-    const marks = this.marks.splice(from);
+  #collapse(from: number, kind?: ChunkKind): void {
+    const marks = this.#marks.splice(from);
     const [first] = marks;
     if (first === undefined) return;
     const own = marks.filter((mark) => mark.own).map((mark) => mark.kind);
-    this.marks.push({
+    this.#marks.push({
       ...first,
       kind: kind ?? (own.length === 0 ? first.kind : jointKind(own)),
       ...jointNames(marks),
