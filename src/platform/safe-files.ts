@@ -162,6 +162,12 @@ const PRIVATE = 0o600;
 /** Loaded when a file is written: Node's crypto module takes longer to load than a whole command that only reads. */
 const randomSuffix = (): string => process.getBuiltinModule("node:crypto").randomUUID();
 
+/** The error with the name that the caller gave, in place of one that is gone and that nobody knows. */
+function withName(file: string, written: string, thrown: unknown): unknown {
+  if (thrown instanceof Error) thrown.message = thrown.message.replaceAll(written, file);
+  return thrown;
+}
+
 /** Replaces a file as a whole, or leaves it unchanged; a kill leaves either the old or the new file. */
 export async function replaceFile(
   file: string,
@@ -179,7 +185,7 @@ export async function replaceFile(
     await rename(written, file);
   } catch (thrown) {
     await rm(written, { force: true }).catch(() => undefined);
-    throw thrown;
+    throw withName(file, written, thrown);
   }
   if (lasts === "name") await syncFolder(path.dirname(file));
 }
@@ -198,6 +204,8 @@ export async function newFile(file: string, content: string | Uint8Array): Promi
       // Not every file system supports links.
       await rename(written, file);
     });
+  } catch (thrown) {
+    throw withName(file, written, thrown);
   } finally {
     await rm(written, { force: true });
   }
@@ -223,7 +231,7 @@ export function replaceFileSync(
     renameSync(written, file);
   } catch (thrown) {
     rmSync(written, { force: true });
-    throw thrown;
+    throw withName(file, written, thrown);
   }
   if (lasts === "name") syncFolderSync(path.dirname(file));
 }

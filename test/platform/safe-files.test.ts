@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import {
   type Links,
+  newFile,
   NotRegularError,
   openRegular,
   openRegularSync,
@@ -230,4 +231,21 @@ test("a file that reports no size but has more than may be read is refused", asy
     (await readRegular("/proc/self/status", { links: "follow", max: 2 ** 16 })).toString(),
     /^Name:/,
   );
+});
+
+test("an error names the file that was to be written, not the one that it is written to first", async () => {
+  await using place = await scratch();
+  const file = place.at("no/such/file");
+  const writers = [
+    () => newFile(file, "x"),
+    () => replaceFile(file, "x", { lasts: "never" }),
+    async () => Promise.resolve(replaceFileSync(file, "x", { lasts: "never" })),
+  ];
+  for (const write of writers) {
+    const { message } = await write().then(
+      () => new Error("written"),
+      (thrown: Error) => thrown,
+    );
+    assert.match(message, /^ENOENT: .*no\/such\/file'$/);
+  }
 });
