@@ -24,7 +24,7 @@ import type { Host } from "./host.ts";
 import { type Untrusted, untrustedIn } from "./project/project-trust.ts";
 import { agentContext, runBox } from "./run/agent-assembly.ts";
 import { runRenderer, runSink, waitingSink } from "./run/event-sink.ts";
-import { boxChanges, type LazyBox } from "./run/lazy-box.ts";
+import type { LazyBox } from "./run/lazy-box.ts";
 import { observersFor } from "./run/run-observers.ts";
 import type { SessionState } from "./run/session-state.ts";
 
@@ -206,7 +206,7 @@ export class ServedRun {
       prompt: "",
       strict: false,
       session: session.id,
-      changes: (last) => boxChanges(this.#box, this.#agent.checkpoints, signal, last),
+      changes: (last) => this.#box.changes(this.#agent.checkpoints, signal, last),
       record: (each) => session.append(each),
       leave: () => this.#box.finish(false),
       workspace,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
-import { lazyBox } from "../../src/app/run/lazy-box.ts";
+import { LazyBox } from "../../src/app/run/lazy-box.ts";
 import { layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import { parseGrant } from "../../src/core/network.ts";
 import type { PodRequest } from "../../src/kubernetes/start-pod-box.ts";
@@ -44,7 +44,7 @@ async function evict(place: BoxPlace): Promise<unknown> {
 /** A box as a run uses it, and commands in it. */
 function working(place: Pick<BoxPlace, "open">, wanted: Partial<PodRequest> = {}) {
   const told: string[] = [];
-  const lazy = lazyBox(
+  const lazy = new LazyBox(
     () => place.open({ keep, ...wanted }),
     () => undefined,
     { tell: (text) => void told.push(text) },

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { lazyBox } from "../../src/app/run/lazy-box.ts";
+import { LazyBox } from "../../src/app/run/lazy-box.ts";
 import { changesOfReturned, foldPieces } from "../../src/boxes/workspace/session-layer.ts";
 import { type Layer, layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
@@ -184,7 +184,7 @@ test("folders that the image provides are not copied back", { skip }, async () =
 test("a pod that is lost between two calls is replaced by one with their changes", { skip }, async () => {
   await using place = await stubPlace("none", FILES);
   const told: string[] = [];
-  await using lazy = lazyBox(
+  await using lazy = new LazyBox(
     () => place.open({ keep }),
     () => undefined,
     { tell: (text) => void told.push(text) },
@@ -216,7 +216,7 @@ test(
   async () => {
     await using place = await stubPlace("none", FILES);
     const lost = async (why: typeof EVICTED, asks: boolean): Promise<unknown> => {
-      await using lazy = lazyBox(
+      await using lazy = new LazyBox(
         () => place.open({ keep }),
         () => undefined,
       );
@@ -250,7 +250,7 @@ test(
   { skip },
   async () => {
     await using place = await stubPlace("none", FILES);
-    await using lazy = lazyBox(
+    await using lazy = new LazyBox(
       () => place.open({ keep }),
       () => undefined,
     );

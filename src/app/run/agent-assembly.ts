@@ -29,7 +29,7 @@ import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-access.ts";
 import { lazyJudge } from "../project/policy-context.ts";
 import type { Sink } from "./event-sink.ts";
-import { connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { connectionEvent, LazyBox, readyEvent } from "./lazy-box.ts";
 import type { SessionGrants } from "./session-grants.ts";
 import type { SessionState } from "./session-state.ts";
 import { CanaryTouched, EXIT } from "../../core/errors.ts";
@@ -224,7 +224,7 @@ type AgentBoxOpening = Omit<BoxOpening, "watchChanges">;
 export function runBox(opening: Omit<AgentBoxOpening, "onConnection">, emit: Emit, remedy?: string): LazyBox {
   const { settings, warn } = opening;
   const onConnection = (connection: Connection): void => emit(connectionEvent(connection));
-  return lazyBox(
+  return new LazyBox(
     (signal, end) => agentBox({ ...opening, onConnection }, { emit, end }, signal),
     (ms, ready) => emit(readyEvent(ms, ready)),
     {

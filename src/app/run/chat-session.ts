@@ -40,7 +40,7 @@ import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
 import { agentContext, type CanaryWatch } from "./agent-assembly.ts";
 import { runSink, type Sink, startedEvent } from "./event-sink.ts";
-import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { connectionEvent, LazyBox, readyEvent } from "./lazy-box.ts";
 import { giveUpFrozen } from "./run-task.ts";
 import {
   briefingFrom,
@@ -176,7 +176,7 @@ export class ChatBox implements AsyncDisposable {
   readonly #ending = new AbortController();
   #open: OpenBox | undefined;
   /** Called when the box is ready. */
-  onReady: Parameters<typeof lazyBox>[1] = () => undefined;
+  onReady: ConstructorParameters<typeof LazyBox>[1] = () => undefined;
   /** Called with the connections that the box made or was refused; set by the current request. */
   onConnection: (connection: Connection) => void = () => undefined;
   /** Receives the event of a touched canary. */
@@ -193,11 +193,11 @@ export class ChatBox implements AsyncDisposable {
     if (this.#open?.box.noBox.aborted === true) await this.close();
     if (this.#open?.conversation === conversation) return this.#open;
     if (!this.#shared) await this.close();
-    const start: Parameters<typeof lazyBox>[0] = (signal, end) =>
+    const start: ConstructorParameters<typeof LazyBox>[0] = (signal, end) =>
       this.#start(signal, conversation.session.id, { emit: (event) => this.emit(event), end });
     const box =
       this.#open?.box ??
-      lazyBox(start, (ms, ready) => this.onReady(ms, ready), {
+      new LazyBox(start, (ms, ready) => this.onReady(ms, ready), {
         remedy: REMEDY,
         tell: (text) => this.emit({ type: "notice", text }),
       });
@@ -219,7 +219,7 @@ export class ChatBox implements AsyncDisposable {
   async close(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
-    if (open?.box.used() !== undefined) open.conversation.boxless = open.conversation.memory.history.count;
+    if (open?.box.isUsed === true) open.conversation.boxless = open.conversation.memory.history.count;
     await open?.box[Symbol.asyncDispose]();
   }
 
@@ -283,7 +283,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
         session: session.id,
         takesBack: true,
         workedBefore: memory.history.messages.some(({ role }) => role === "tool"),
-        changes: () => boxChanges(open.box, checkpoints, signal),
+        changes: () => open.box.changes(checkpoints, signal),
         record: (each) => session.append(each),
         leave: () => open.box.log(),
         workspace,

@@ -60,7 +60,7 @@ import {
   waitingSink,
   whereChangesAre,
 } from "./event-sink.ts";
-import { boxChanges, type LazyBox } from "./lazy-box.ts";
+import type { LazyBox } from "./lazy-box.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
 
 /** What a run is asked that goes on without a task of its own. */
@@ -147,7 +147,7 @@ async function runSteps(input: RunInput, progress: RunProgress): Promise<Finishe
     workedBefore: input.resumed && hasWorked(session),
     preflight: flags.preflight === true || isSmall,
     session: session.id,
-    changes: (last: boolean) => boxChanges(box, checkpoints, signal, last),
+    changes: (last: boolean) => box.changes(checkpoints, signal, last),
     record: (each: SessionRecord) => session.append(each),
     options: runOptions(input),
     park: async () => {
@@ -196,11 +196,11 @@ async function begin(input: RunInput, sink: WaitingSink): Promise<void> {
 /** Claims the approval only once the box is there, so that a missing box does not use it up. */
 async function claimedApproval(
   parkedRun: ParkedRun | undefined,
-  { box }: LazyBox,
+  box: LazyBox,
   signal: AbortSignal,
 ): Promise<(Awaited<ReturnType<ParkedRun["claim"]>> & { readonly note: string }) | undefined> {
   if (parkedRun === undefined) return undefined;
-  const { kept } = await unlessAborted(box(), signal);
+  const { kept } = await unlessAborted(box.box(), signal);
   return { ...(await parkedRun.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 

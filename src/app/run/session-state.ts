@@ -322,7 +322,7 @@ export function briefingFrom(
   box.holdFor(gathered);
   gathered.catch(() => undefined);
   return async () => {
-    if (box.used() === undefined) return undefined;
+    if (!box.isUsed) return undefined;
     const text = await gathered.catch(() => "");
     return text === "" || isInHistory(text, history) ? undefined : text;
   };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lazyBox } from "../../../src/app/run/lazy-box.ts";
+import { LazyBox } from "../../../src/app/run/lazy-box.ts";
 import { BoxLost, EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
 
@@ -16,7 +16,7 @@ test("a lost box is replaced because of the type of the error, not its message",
     starts.push(box);
     return Promise.resolve(box);
   };
-  await using box = lazyBox(start, () => undefined);
+  await using box = new LazyBox(start, () => undefined);
   await box.box();
   lost.resolve("evicted");
   const said = "the box was lost: a program says so";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { boxChanges, lazyBox } from "../../../src/app/run/lazy-box.ts";
+import { LazyBox } from "../../../src/app/run/lazy-box.ts";
 import { BoxLost } from "../../../src/core/errors.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
 import { until } from "../../fixtures/until.ts";
@@ -10,13 +10,13 @@ const checkpoints = { unchanged: (): never => assert.fail("nothing is compared")
 
 test("a cancelled run does not wait for a box that has not started", { timeout: 20_000 }, async () => {
   const never = Promise.withResolvers<never>();
-  const box = lazyBox(
+  const box = new LazyBox(
     () => never.promise,
     () => undefined,
   );
   const opening = box.box();
   opening.catch(() => undefined);
-  const outcome = await boxChanges(box, checkpoints, AbortSignal.abort(), true);
+  const outcome = await box.changes(checkpoints, AbortSignal.abort(), true);
   assert.deepEqual(outcome, { changes: null, handoff: [] });
   never.reject(new Error("it was ended"));
   await assert.rejects(opening, /it was ended/);
@@ -35,7 +35,7 @@ test(
       [Symbol.asyncDispose]: () => Promise.resolve(),
     } as unknown as OwnedBox;
     let starts = 0;
-    const box = lazyBox(
+    const box = new LazyBox(
       () => {
         starts += 1;
         return starts === 1 ? Promise.resolve(first) : never.promise;
@@ -47,7 +47,7 @@ test(
     const following = box.replacedAfter(new BoxLost("evicted", "start again"));
     following.catch(() => undefined);
     await until(() => starts === 2);
-    const { changes } = await boxChanges(box, checkpoints, AbortSignal.abort(), true);
+    const { changes } = await box.changes(checkpoints, AbortSignal.abort(), true);
     assert.deepEqual([changes?.added, changes?.incomplete], [["a.txt"], true]);
     never.reject(new Error("it was ended"));
     await following.catch(() => undefined);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { lazyBox } from "../../../src/app/run/lazy-box.ts";
+import { LazyBox } from "../../../src/app/run/lazy-box.ts";
 import { EXIT } from "../../../src/core/errors.ts";
 import type { Grant } from "../../../src/core/network.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
@@ -56,7 +56,7 @@ async function losing(second: Barred) {
   const [one, next] = boxes as [FakeBox, FakeBox];
   const told: string[] = [];
   let at = 0;
-  const lazy = lazyBox(
+  const lazy = new LazyBox(
     () => Promise.resolve((boxes[at++] as FakeBox).box),
     () => undefined,
     { tell: (text) => void told.push(text) },

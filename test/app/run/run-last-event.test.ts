@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import test from "node:test";
 import { failedRun, sinkOf, type WaitingSink, waitingSink } from "../../../src/app/run/event-sink.ts";
-import { type LazyBox, lazyBox, readyEvent } from "../../../src/app/run/lazy-box.ts";
+import { LazyBox, readyEvent } from "../../../src/app/run/lazy-box.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
@@ -89,7 +89,7 @@ function slowBox(sink: WaitingSink): Slow {
       return Promise.resolve();
     },
   } as unknown as OwnedBox;
-  const box = lazyBox(
+  const box = new LazyBox(
     () => start.promise,
     (ms, ready) => sink.emit(readyEvent(ms, ready)),
   );

@@ -3,7 +3,7 @@ import { symlink } from "node:fs/promises";
 import test from "node:test";
 import { History } from "../../../src/agent/history.ts";
 import { hostFrom } from "../../../src/app/host.ts";
-import { lazyBox } from "../../../src/app/run/lazy-box.ts";
+import { LazyBox } from "../../../src/app/run/lazy-box.ts";
 import { briefingFrom, instructionsFor, sessionPrompt } from "../../../src/app/run/session-state.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { fakeBox } from "../../fakes/box.ts";
@@ -72,7 +72,7 @@ test("the box is handed out only after the first look at the workspace has ended
         return look.promise;
       },
     });
-    await using box = lazyBox(
+    await using box = new LazyBox(
       () => Promise.resolve(slow),
       () => told.push("ready"),
     );
