@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip as noEngine } from "../fixtures/engine.ts";
-import { household } from "./box-command.ts";
-import { calling, lastOf, startModel } from "./run-command.ts";
-import { noTerminal, onTerminal } from "./terminal.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { AGAIN, chatting } from "./chatting.ts";
+import { calling, lastOf } from "./run-command.ts";
+import { noTerminal } from "./terminal.ts";
 
 const skip = noTerminal || noEngine;
 const ASKED = /run it\? \[y\/N\] $/;
-const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 const POLICY = ".config/harness/policy.toml";
 const GOLDEN = `[[rule]]
 effect = "write"
@@ -19,29 +19,20 @@ reason = "only on purpose"
 
 type Call = readonly [tool: string, args: Readonly<Record<string, unknown>>];
 
-async function chatting(files: Readonly<Record<string, string>>, calls: readonly Call[], rules = "") {
-  const place = await household(files);
-  if (rules !== "") await place.write(POLICY, rules);
-  const model = await startModel(calling(calls));
-  const terminal = onTerminal(place, model.flags);
-  await terminal.until(/harness> $/);
-  terminal.type("change what is there, please\r");
-  return {
-    place,
-    model,
-    terminal,
-    [Symbol.asyncDispose]: async () => {
-      await terminal[Symbol.asyncDispose]();
-      await model[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
-    },
+/** A chat whose model was told to make these calls. */
+async function calls(made: readonly Call[], rules?: string) {
+  const prepare = async (place: Scratch): Promise<void> => {
+    if (rules !== undefined) await place.write(POLICY, rules);
   };
+  const chat = await chatting(calling(made), { prepare });
+  chat.terminal.type("change what is there, please\r");
+  return chat;
 }
 
 const command = (text: string): Call => ["bash", { command: text }];
 
 test("a no passes on a reason, and an edited command is what runs and is reported", { skip }, async () => {
-  await using chat = await chatting({}, [command("echo one > one.txt"), command("echo two > two.txt")]);
+  await using chat = await calls([command("echo one > one.txt"), command("echo two > two.txt")]);
   const { terminal, model, place } = chat;
   assert.match(await terminal.until(ASKED), /It would:\n[^]*writes [^\n]*one\.txt\n/);
   terminal.type("t\r");
@@ -71,7 +62,7 @@ test(
   { skip },
   async () => {
     const content = `[core]\n\u001B]52;c;aGk=\u0007\u001B[2J\u202Ehidden\n${"x".repeat(300)}\n`;
-    await using chat = await chatting({}, [["write_file", { path: "golden/a.txt", content }]], GOLDEN);
+    await using chat = await calls([["write_file", { path: "golden/a.txt", content }]], GOLDEN);
     const shown = await chat.terminal.until(ASKED);
     assert.match(shown, /write_file wants to write/);
     assert.match(shown, /│ \+\[core\]\n {2}│ \+␛\]52;c;aGk=␇␛\[2J<U\+202E>hidden\n/);
@@ -86,7 +77,7 @@ test(
   "always shows its rule before writing it, and the same command is not asked about again",
   { skip },
   async () => {
-    await using chat = await chatting({}, [command("echo hi > hi.txt"), command("echo hi > hi.txt")]);
+    await using chat = await calls([command("echo hi > hi.txt"), command("echo hi > hi.txt")]);
     const { terminal, place } = chat;
     await terminal.until(ASKED);
     terminal.type("a\r");

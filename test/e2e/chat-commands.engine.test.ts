@@ -2,18 +2,16 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { runProgram } from "../fixtures/cli.ts";
 import { skip as noEngine } from "../fixtures/engine.ts";
-import { household } from "./box-command.ts";
-import { type Replies, startModel } from "./run-command.ts";
-import { noTerminal, onTerminal } from "./terminal.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { chatting } from "./chatting.ts";
+import type { Replies } from "./run-command.ts";
+import { noTerminal } from "./terminal.ts";
 
 const skip = noTerminal || noEngine;
-const PROMPT = /harness> $/;
-const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 const run = promisify(execFile);
 
 /** Writes a file when it is asked to, and proposes a message when it is shown changes. */
@@ -25,62 +23,28 @@ const replies: Replies = (chat) => {
   return { text: "Yes." };
 };
 
-async function chatting(flags: readonly string[] = []) {
-  const place = await household({
+const git = async (place: Scratch, ...words: readonly string[]): Promise<string> => {
+  const own = ["safe.directory=*", "user.name=A", "user.email=a@example.org"].flatMap((each) => ["-c", each]);
+  return (await run("git", ["-C", place.at("work"), ...own, ...words])).stdout;
+};
+
+const REPOSITORY = {
+  files: {
     "package.json": '{"scripts": {"test": "node --test", "lint": "eslint ."}}\n',
     "src/one.ts": "export const one = 1;\n",
-  });
-  const work = place.at("work");
-  const git = async (...words: readonly string[]): Promise<string> =>
-    (
-      await run("git", [
-        "-C",
-        work,
-        "-c",
-        "safe.directory=*",
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@example.org",
-        ...words,
-      ])
-    ).stdout;
-  await git("init", "-q");
-  await git("add", "-A");
-  await git("commit", "-q", "-m", "first");
-  // Whoever the tests run as, the repository belongs to whom the folder belongs to.
-  const { uid, gid } = await stat(work);
-  await run("chown", ["-R", `${uid}:${gid}`, path.join(work, ".git")]);
-  const model = await startModel(replies);
-  const terminal = onTerminal(place, [...model.flags, ...flags]);
-  await terminal.until(PROMPT);
-  const ask = async (text: string): Promise<string> => {
-    terminal.type(`${text}\r`);
-    return terminal.until(AGAIN);
-  };
-  /** What is shown before the question, and what after the answer. */
-  const asks = async (text: string, answer: string): Promise<readonly [string, string]> => {
-    terminal.type(`${text}\r`);
-    const shown = await terminal.until(/\[y\/N\] $/);
-    terminal.type(`${answer}\r`);
-    return [shown, await terminal.until(AGAIN)];
-  };
-  return {
-    place,
-    model,
-    git,
-    ask,
-    asks,
-    [Symbol.asyncDispose]: async () => {
-      await terminal[Symbol.asyncDispose]();
-      await model[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
-    },
-  };
-}
+  },
+  prepare: async (place: Scratch): Promise<void> => {
+    await git(place, "init", "-q");
+    await git(place, "add", "-A");
+    await git(place, "commit", "-q", "-m", "first");
+    // Whoever the tests run as, the repository belongs to whom the folder belongs to.
+    const { uid, gid } = await stat(place.at("work"));
+    await run("chown", ["-R", `${uid}:${gid}`, place.at("work/.git")]);
+  },
+};
 
 test("changes are shown, committed only after a yes, and reported to the model", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(replies, REPOSITORY);
   assert.match(await chat.ask("/diff"), /Nothing has been said yet/);
   await chat.ask("write it");
   assert.match(await chat.ask("/diff"), /\+\+\+ b\/two\.txt\n@@ .*\n\+two/);
@@ -91,18 +55,18 @@ test("changes are shown, committed only after a yes, and reported to the model",
     /\?\? two\.txt\n[\s\S]*Hooks of the repository are not run\.\n[\s\S]*Add a second file/,
   );
   assert.match(after, /Nothing was committed/);
-  assert.equal((await chat.git("log", "--format=%s")).trim(), "first");
+  assert.equal((await git(chat.place, "log", "--format=%s")).trim(), "first");
   const [, done] = await chat.asks("/commit Words of my own", "y");
   assert.match(done, /Committed [0-9a-f]+ Words of my own/);
   assert.equal(done.split("Words of my own").length, 2, done);
-  assert.equal((await chat.git("log", "--format=%s")).trim(), "Words of my own\nfirst");
-  assert.equal(await chat.git("status", "--porcelain"), "");
+  assert.equal((await git(chat.place, "log", "--format=%s")).trim(), "Words of my own\nfirst");
+  assert.equal(await git(chat.place, "status", "--porcelain"), "");
   assert.match(await chat.ask("/commit"), /There is nothing to commit/);
   assert.match(await chat.ask("/apply"), /There is no layer/);
 });
 
 test("/init shows what it would write, and writes it only after a yes", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(replies, REPOSITORY);
   const [shown, no] = await chat.asks("/init", "");
   assert.match(shown, /Languages: TypeScript \(1 file\)[\s\S]*- test: `npm test`\n- lint: `npm run lint`/);
   assert.match(no, /Nothing was written/);
@@ -134,7 +98,7 @@ test("/init shows what it would write, and writes it only after a yes", { skip }
 });
 
 test("chat commands show settings and facts, and start over", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(replies, REPOSITORY);
   await chat.place.write("work/.harnessignore", "hidden\n");
   await chat.place.write("work/node_modules/.bin/tsc", "");
   assert.match(await chat.ask("/policy cat hidden"), /^deny/m);
@@ -163,7 +127,7 @@ test("chat commands show settings and facts, and start over", { skip }, async ()
 });
 
 test("/undo files takes back file changes after a yes, separately from messages", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(replies, REPOSITORY);
   assert.match(await chat.ask("/undo files"), /Nothing has been said yet/);
   await chat.ask("write it");
   assert.match(await chat.ask("/undo"), /Taken back[^]*Files stay as they are[^]*\/undo files/);
@@ -180,7 +144,7 @@ test("/undo files takes back file changes after a yes, separately from messages"
 });
 
 test("the model is told that its changes were taken back and that its box is new", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(replies, REPOSITORY);
   const said = async (text: string): Promise<string> => {
     await chat.ask(text);
     return (
@@ -205,7 +169,7 @@ test("the model is told that its changes were taken back and that its box is new
 });
 
 test("changes in a layer are moved into the folder after a yes", { skip }, async () => {
-  await using chat = await chatting(["--isolation", "overlay"]);
+  await using chat = await chatting(replies, { ...REPOSITORY, flags: ["--isolation", "overlay"] });
   await chat.ask("write it");
   assert.equal(existsSync(chat.place.at("work/two.txt")), false);
   assert.match(await chat.ask("/diff stat"), /two\.txt/);

@@ -7,13 +7,11 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
+import { AGAIN, chatting, PROMPT } from "./chatting.ts";
 import { type AskedChat, lastOf, type Replies, type Said, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
 const skip = noTerminal || noEngine;
-const PROMPT = /harness> $/;
-/** The prompt below what was typed: a line that is edited shows it too. */
-const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 const roles = (chat: AskedChat | undefined): readonly string[] =>
   chat?.messages.map(({ role }) => role) ?? [];
 
@@ -26,35 +24,8 @@ const obeys: Replies = (chat): Said => {
   return { text: `You said: ${content.split("\n")[0]}` };
 };
 
-async function chatting(
-  files: Readonly<Record<string, string>> = {},
-  replies: Replies = obeys,
-  env: Readonly<Record<string, string>> = {},
-  flags: "flags" | "smallFlags" = "flags",
-) {
-  const place = await household(files);
-  const model = await startModel(replies);
-  const terminal = onTerminal(place, model[flags], env);
-  await terminal.until(PROMPT);
-  const ask = async (text: string): Promise<string> => {
-    terminal.type(`${text}\r`);
-    return terminal.until(AGAIN);
-  };
-  return {
-    place,
-    model,
-    terminal,
-    ask,
-    [Symbol.asyncDispose]: async () => {
-      await terminal[Symbol.asyncDispose]();
-      await model[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
-    },
-  };
-}
-
 test("a greeting is answered by one request, without a box", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   const screen = await chat.ask("hello");
   assert.match(screen, /\nYou said: hello\n/);
   assert.equal(chat.model.asked().length, 1);
@@ -74,7 +45,7 @@ test(
   "an answer that claims actions without calls is marked as unverified, in any request",
   { skip },
   async () => {
-    await using chat = await chatting({ "work/sum.js": "" }, liar);
+    await using chat = await chatting(liar, { files: { "work/sum.js": "" } });
     const asks = async (text: string): Promise<string> => (await chat.ask(text)).replaceAll(/\s+/g, " ");
     const WORD = /! The model gave its answer but made no calls: nothing backs what it says was done\./;
     const NO_LOOK = /! The model gave its answer without looking at the repository\./;
@@ -92,7 +63,7 @@ const TOGETHER = Array.from(
 ).join("");
 
 test("a small model that repeats itself is stopped and asked again, three times", { skip }, async () => {
-  await using chat = await chatting({}, [{ text: TOGETHER.repeat(5) }], {}, "smallFlags");
+  await using chat = await chatting([{ text: TOGETHER.repeat(5) }], { model: "smallFlags" });
   const screen = (await chat.ask("what is a monad?")).replaceAll(/\s+/g, " ");
   assert.match(screen, /repeated itself endlessly in 3 replies in a row/);
   const asked = chat.model.asked();
@@ -118,7 +89,7 @@ test(
   { skip },
   async () => {
     const files = { a: LONG, b: LONG };
-    await using chat = await chatting(files, partly, {}, "smallFlags");
+    await using chat = await chatting(partly, { files, model: "smallFlags" });
     assert.match(await chat.ask("mend file a"), /39 of its 40 lines/);
     assert.equal(await chat.place.read("work/a"), LONG);
     await chat.ask("/model coder:7b");
@@ -128,7 +99,7 @@ test(
 );
 
 test("y runs a command once, Enter refuses it", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   chat.terminal.type("run: echo yes > asked.txt\r");
   const question = await chat.terminal.until(/run it\? \[y\/N\] $/);
   assert.match(question, /│ echo yes > asked\.txt\n/);
@@ -154,7 +125,7 @@ test(
     const port = typeof address === "object" && address !== null ? address.port : 0;
     const env = { HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: "127.0.0.1" };
     server.unref();
-    await using chat = await chatting({}, obeys, env);
+    await using chat = await chatting(obeys, { env });
     const said = async (name: string, key: string): Promise<string> => {
       chat.terminal.type(`run: cat /tmp/seen; date >> /tmp/seen; curl -sS -m 5 http://files.test/${name}\r`);
       const question = await chat.terminal.until(/run it\? \[y\/N\] $/);
@@ -179,7 +150,7 @@ test(
 );
 
 test("text typed before a question does not answer it", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   chat.terminal.type("run: echo yes > asked.txt\ry\ryes\r");
   await chat.terminal.until(/run it\? \[y\/N\] $/);
   chat.terminal.type("\r");
@@ -188,7 +159,7 @@ test("text typed before a question does not answer it", { skip }, async () => {
 });
 
 test("Ctrl-C at a question is a no and ends the turn", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   chat.terminal.type("run: echo yes > asked.txt\r");
   await chat.terminal.until(/run it\? \[y\/N\] $/);
   chat.terminal.type("\u0003");
@@ -201,7 +172,7 @@ test("Ctrl-C at a question is a no and ends the turn", { skip }, async () => {
 });
 
 test("Ctrl-C ends a command with all its processes, and its turn is removed", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   await chat.ask("hello");
   chat.terminal.type("run: touch begun; sleep 30; touch late\r");
   await chat.terminal.until(/run it\? \[y\/N\] $/);
@@ -222,7 +193,7 @@ test("Ctrl-C ends a command with all its processes, and its turn is removed", { 
 });
 
 test("/undo takes the last message back, /clear all but the system prompt", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   await chat.ask("hello");
   await chat.ask("hi there");
   assert.match(await chat.ask("/undo"), /Taken back, with everything after it: hi there/);
@@ -239,7 +210,7 @@ test("/undo takes the last message back, /clear all but the system prompt", { sk
 });
 
 test("a change of the mode is reported with the next request and enforced", { skip }, async () => {
-  await using chat = await chatting();
+  await using chat = await chatting(obeys);
   await chat.ask("hello");
   assert.match(await chat.ask("/mode read-only"), /The mode is read-only now/);
   const screen = await chat.ask("run: echo x > x.txt");
@@ -281,7 +252,7 @@ test("a resumed session shows the model the same conversation", { skip }, async 
 
 test("/compact shows the savings and keeps the system prompt once", { skip }, async () => {
   const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
-  await using chat = await chatting({}, (asked, nth) =>
+  await using chat = await chatting((asked, nth) =>
     lastOf(asked).includes('"goal"')
       ? { text: JSON.stringify(summary) }
       : { text: `${"a long answer ".repeat(300)} ${nth}` },
@@ -339,7 +310,7 @@ for (const [signal, code] of [
   ["SIGHUP", 129],
 ] as const)
   test(`${signal} during a turn ends with ${code}, and the session can be resumed`, { skip }, async () => {
-    await using chat = await chatting({}, (asked) => (lastOf(asked) === "hello" ? { text: "Hi." } : "hang"));
+    await using chat = await chatting((asked) => (lastOf(asked) === "hello" ? { text: "Hi." } : "hang"));
     await chat.ask("hello");
     chat.terminal.type("good morning\r");
     while (chat.model.asked().length < 2) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -7,13 +7,13 @@ import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
+import { AGAIN } from "./chatting.ts";
 import { eventsOf, finishedOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
 import { resultsIn, toolsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 import { trustAll } from "./trusted.ts";
 
 const CONFIG = ".config/harness/config.json";
-const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 const DONE: Said = { text: "done" };
 const FIXTURE = await readFile(path.join(ROOT, "test/fixtures/mcp-server.ts"), "utf8");
 

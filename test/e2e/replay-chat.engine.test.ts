@@ -8,12 +8,12 @@ import { skip as noEngine } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { FAR } from "./parked.ts";
+import { AGAIN } from "./chatting.ts";
 import { type AskedChat, harness, type Said, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
 const skip = noTerminal || noEngine;
 const ASKED = /run it\? \[y\/N\] $/;
-const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 
 const CALLS: Readonly<Record<string, (what: string) => NonNullable<Said["calls"]>[number]>> = {
   run: (command) => ["bash", { command }],
