@@ -175,7 +175,7 @@ export async function finish(
   const left = await leaveBox(agent, request, ending);
   const isSame = left.log.commits.length + left.log.staged.length === 0 && untouched;
   const answer = ending.how === "answered" ? ending.text : "";
-  const { proved, ...shown } = provedBy(agent, request, { isSame, answer });
+  const { proved, ...shown } = knownOutcome(agent, request, { isSame, answer });
   const { status, exit_code, reason } = outcomeOf(left.ending, agent.ended, proved);
   const finished: Finished = {
     type: "run.finished",
@@ -199,7 +199,7 @@ export async function finish(
 }
 
 /** What is known about the outcome beyond the model's word. */
-function provedBy(
+function knownOutcome(
   { intent: { intent }, deeds, ends, limits }: AgentContext,
   { strict }: RunRequest,
   { isSame, answer }: { readonly isSame: boolean; readonly answer: string },

@@ -52,7 +52,7 @@ const personsNo = (word?: string): Answer => ({
 });
 
 export function remembering({ always, once }: EarlierAnswers, approver: Approver): Approver {
-  const open = { once, instead: once && insteadOf(once) };
+  const open = { once, instead: once && replacedCommand(once) };
   return {
     refuses: (question) => {
       const { instead } = open;
@@ -87,7 +87,7 @@ export function remembering({ always, once }: EarlierAnswers, approver: Approver
  * A resumed turn starts from the model's own call. If a person replaced its command, with this answer or before the
  * parked question was asked, the replacement is applied again.
  */
-function insteadOf({ question, edited }: NonNullable<EarlierAnswers["once"]>) {
+function replacedCommand({ question, edited }: NonNullable<EarlierAnswers["once"]>) {
   const command = edited ?? (question.replaces === undefined ? undefined : question.args["command"]);
   const before = question.replaces ?? question.args["command"];
   if (typeof command !== "string") return undefined;

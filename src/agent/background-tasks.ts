@@ -196,7 +196,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     };
     task.over = subagent
       .run(AbortSignal.any([signal, task.stop.signal]))
-      .then(end, (thrown: unknown) => end(thrown instanceof Stopped ? thrown : broken(thrown)));
+      .then(end, (thrown: unknown) => end(thrown instanceof Stopped ? thrown : subagentFailure(thrown)));
   }
 
   #newTask(part: TaskPart, id: string): Omit<Task, "subagent"> {
@@ -270,7 +270,7 @@ const tooMany = (running: readonly Task[]): ToolResult => ({
   text: `${MAX_RUNNING} tasks are running (${running.map(({ id }) => id).join(", ")}): wait for one, or cancel one, before you begin another.`,
 });
 
-const broken = (thrown: unknown): ToolResult => ({
+const subagentFailure = (thrown: unknown): ToolResult => ({
   kind: "failed",
   cause: "program",
   text: `The subagent failed: ${reasonOf(thrown)}`,

@@ -445,13 +445,16 @@ const SETTLED_WORDS_SHARE = 0.6;
 export function mergeArtifacts(earlier: string, now: Artifact): Artifact {
   const before = parseArtifact(earlier);
   const settled = [...now.done, ...now.decisions];
-  const older = { ...before, open: before.open.filter((line) => !says(settled, line, SETTLED_WORDS_SHARE)) };
+  const older = {
+    ...before,
+    open: before.open.filter((line) => !hasSimilarLine(settled, line, SETTLED_WORDS_SHARE)),
+  };
   const both = (name: Section): readonly string[] => {
     const own = [...now[name], ...now.prose.split(/(?<=[.!?])\s|\n/)];
-    return [...now[name], ...older[name].filter((line) => !says(own, line, SAME_WORDS_SHARE))].slice(
-      0,
-      MAX_ENTRIES[name],
-    );
+    return [
+      ...now[name],
+      ...older[name].filter((line) => !hasSimilarLine(own, line, SAME_WORDS_SHARE)),
+    ].slice(0, MAX_ENTRIES[name]);
   };
   return {
     prose: now.prose,
@@ -464,7 +467,7 @@ export function mergeArtifacts(earlier: string, now: Artifact): Artifact {
   };
 }
 
-function says(lines: readonly string[], line: string, part: number): boolean {
+function hasSimilarLine(lines: readonly string[], line: string, part: number): boolean {
   const words = wordsOf(line);
   return lines.some((other) => {
     const known = new Set(wordsOf(other));
@@ -484,7 +487,7 @@ const MAX_TRIES = 50;
 function* jsonObjects(text: string): Generator<object> {
   let start = text.indexOf("{");
   for (let tries = 0; start !== -1 && tries < MAX_TRIES; tries += 1) {
-    const end = closing(text, start);
+    const end = bracketEnd(text, start);
     const found = end === undefined ? undefined : objectIn(text.slice(start, end));
     if (found !== undefined) yield found;
     start = text.indexOf("{", found === undefined || end === undefined ? start + 1 : end);
@@ -492,7 +495,7 @@ function* jsonObjects(text: string): Generator<object> {
 }
 
 /** The position after the bracket that closes the one at `start`. */
-function closing(text: string, start: number): number | undefined {
+function bracketEnd(text: string, start: number): number | undefined {
   let depth = 0;
   const signs = /"(?:[^"\\]|\\[^])*"|[{}]/g;
   signs.lastIndex = start;

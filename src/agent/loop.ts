@@ -10,7 +10,7 @@ import type { Proof } from "./ending/verification.ts";
 import { NOTICE } from "./history.ts";
 import { ask, askAside, type ModelReply } from "./model-request.ts";
 import type { Demand } from "./next-reply.ts";
-import { askApart } from "./small-models.ts";
+import { askOutsideConversation } from "./small-models.ts";
 
 /** What remains of a reply when its run is resumed; its open calls are in the history. */
 type RestOfRound = Omit<Round, "calls">;
@@ -97,7 +97,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
   const format = agent.answer.format();
   const options = { building: building + compactor.askedMs, format };
-  const apart = await askApart(agent, options, either);
+  const apart = await askOutsideConversation(agent, options, either);
   if (apart === "nothing") return undefined;
   if (apart === undefined) constrainNext(agent);
   const reply = apart ?? (await ask(agent, options, either));

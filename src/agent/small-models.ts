@@ -207,7 +207,7 @@ type AskOptions = Parameters<typeof ask>[1];
  * Sends a request outside of the conversation: for a whole file, or for the final answer after it. Undefined when
  * neither applies; "nothing" when the reply is of no use.
  */
-export async function askApart(
+export async function askOutsideConversation(
   agent: AgentContext,
   options: AskOptions,
   signal: AbortSignal,
@@ -232,7 +232,7 @@ async function askForAnswer(
   options: AskOptions,
   signal: AbortSignal,
 ): Promise<SideReply> {
-  const files = within(
+  const files = filesWithin(
     agent.next.standing.filter(({ path }) => agent.next.choices.includes(path)),
     MAX_FILES_LENGTH,
   );
@@ -284,7 +284,7 @@ export function rewriteRequest(input: RewriteInput): ReplacementRequest | undefi
   const path = named[vain % Math.max(1, named.length)];
   const target = short.find((file) => file.path === path);
   if (target === undefined) return undefined;
-  const others = within(
+  const others = filesWithin(
     shown.filter((file) => file.path !== target.path),
     MAX_FILES_LENGTH - target.text.length,
   );
@@ -345,7 +345,7 @@ const ENDED = /^```[^\n]*\n(.*?)\n?(?:^```|$(?![^]))/ms;
 const fits = (text: string): boolean =>
   text.trim() !== "" && text.length <= MAX_WRITTEN_WHOLE && !text.includes(FENCE) && !holdsMask(text);
 
-function within(files: readonly ShownFile[], most: number): readonly ShownFile[] {
+function filesWithin(files: readonly ShownFile[], most: number): readonly ShownFile[] {
   let room = most;
   return files.filter(({ text }) => {
     if (text.length > room) return false;

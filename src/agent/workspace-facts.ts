@@ -130,12 +130,12 @@ function read(output: string): Gathered {
     status: values.has("changed") ? status : null,
     commits: all("commit").slice(0, 3),
     names,
-    more: { names: beyond(one("names"), names), status: beyond(one("changed"), status) },
+    more: { names: hiddenCount(one("names"), names), status: hiddenCount(one("changed"), status) },
     instructions,
   };
 }
 
-const beyond = (count: string, shown: readonly string[]): number =>
+const hiddenCount = (count: string, shown: readonly string[]): number =>
   Math.max(0, (Number.parseInt(count, 10) || 0) - shown.length);
 
 const MAX_LINE = 200;

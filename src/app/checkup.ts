@@ -1,7 +1,7 @@
 import { qdrantOf } from "./project/search-access.ts";
 import type { Config } from "../config/load-config.ts";
 import { DEFAULTS, type Settings } from "../config/settings-schema.ts";
-import { broken, EXIT, type ExitCode, HarnessError, type Health, healthy } from "../core/errors.ts";
+import { unhealthy, EXIT, type ExitCode, HarnessError, type Health, healthy } from "../core/errors.ts";
 import { boxHealth, diskHealth, engineHealth, imageHealth } from "../docker/engine-health.ts";
 import { engineRemedy } from "../docker/engine-install.ts";
 import { type Engine, isEngine } from "../docker/engine.ts";
@@ -24,7 +24,7 @@ export async function checkUp(
   const { settings } = config instanceof HarnessError ? { settings: DEFAULTS } : config;
   const configCheck =
     config instanceof HarnessError
-      ? broken("config", config.message, config.remedy)
+      ? unhealthy("config", config.message, config.remedy)
       : healthy("config", describeOrigins(config));
   const groups = await Promise.all([
     engineChecks(host, settings, { unread: config instanceof HarnessError, workspace }),
@@ -62,10 +62,11 @@ export async function firstChecks(host: Host, settings: Settings): Promise<reado
 async function engineAndImage(host: Host, settings: Settings): Promise<readonly Health[]> {
   const found = await lookForEngine(host).catch(asFailure);
   if (found instanceof HarnessError || !isEngine(found)) return engineChecks(host, settings);
-  const health = imageHealth(found, packageRoot, settings.image).catch(lost);
-  return [...(await engineHealth(found).catch((thrown: unknown) => [lost(thrown)])), await health].filter(
-    ({ id, state }) => id === "engine" || id === "image" || state === "fail",
-  );
+  const health = imageHealth(found, packageRoot, settings.image).catch(engineTrouble);
+  return [
+    ...(await engineHealth(found).catch((thrown: unknown) => [engineTrouble(thrown)])),
+    await health,
+  ].filter(({ id, state }) => id === "engine" || id === "image" || state === "fail");
 }
 
 /** The code `run` would end with: config first, then the box, then the model. */
@@ -87,16 +88,20 @@ async function engineChecks(
   const cluster = await named.catch(() => undefined);
   if (cluster?.address.kind === "kubernetes") {
     const { podHealth } = await import("./boxes/pod-access.ts");
-    return podHealth(host, settings, cluster.address, workspace).catch((thrown: unknown) => [lost(thrown)]);
+    return podHealth(host, settings, cluster.address, workspace).catch((thrown: unknown) => [
+      engineTrouble(thrown),
+    ]);
   }
   const found = await lookForEngine(host, undefined, named).catch(asFailure);
-  if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];
+  if (found instanceof HarnessError) return [unhealthy("engine", found.message, found.remedy)];
   if (!isEngine(found)) {
     const remedy = engineRemedy(await readSystem(host.env), found);
-    return [broken("engine", noEngine(found, remedy).message, remedy)];
+    return [unhealthy("engine", noEngine(found, remedy).message, remedy)];
   }
   const checks = [engineHealth(found), imageAndBox(host, found, image), waitingBoxes(host, found)];
-  const settled = await Promise.all(checks.map((check) => check.catch((thrown: unknown) => [lost(thrown)])));
+  const settled = await Promise.all(
+    checks.map((check) => check.catch((thrown: unknown) => [engineTrouble(thrown)])),
+  );
   return settled.flat();
 }
 
@@ -115,10 +120,10 @@ async function waitingBoxes({ uid }: Host, engine: Engine): Promise<readonly Hea
   return [healthy("parked", `${many} for approval; the next one is given up at ${next}`)];
 }
 
-const lost = (thrown: unknown): Health =>
+const engineTrouble = (thrown: unknown): Health =>
   thrown instanceof HarnessError
-    ? broken("engine", thrown.message, thrown.remedy)
-    : broken("engine", `the engine failed while it was checked: ${String(thrown)}`, "./start.sh");
+    ? unhealthy("engine", thrown.message, thrown.remedy)
+    : unhealthy("engine", `the engine failed while it was checked: ${String(thrown)}`, "./start.sh");
 
 function asFailure(thrown: unknown): HarnessError {
   if (thrown instanceof HarnessError) return thrown;

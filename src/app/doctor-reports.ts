@@ -122,11 +122,11 @@ const keysIn = async (file: string): Promise<readonly string[]> => {
   // Read as text, so that a file that is no JSON hides its keys too; as JSON has a text, and as it means it.
   return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].flatMap(([quoted, value = ""]) => [
     value,
-    ...meantBy(quoted),
+    ...unquote(quoted),
   ]);
 };
 
-function meantBy(quoted: string): readonly string[] {
+function unquote(quoted: string): readonly string[] {
   try {
     return [String(JSON.parse(quoted))];
   } catch {

@@ -15,14 +15,14 @@ import {
   serveAcp,
 } from "../extensions/acp-agent.ts";
 import type { MessageWire } from "../extensions/message-lines.ts";
-import { cleaned } from "../render/renderers.ts";
+import { cleanStrings } from "../render/renderers.ts";
 import { checkNetwork } from "./boxes/granted-network.ts";
 import { type Host, runWorkspace } from "./host.ts";
 import { untrustedIn } from "./project/project-trust.ts";
 import { askInTurn, NO, YES } from "./run/prompter.ts";
 import { ChatController } from "./run/chat-controller.ts";
 import { openSessions, sessionsWorkspace } from "./sessions/session-access.ts";
-import { takenUp, type TakenUp } from "./sessions/session-hold.ts";
+import { hostForCopy, type TakenUp } from "./sessions/session-hold.ts";
 import { toStdout, untilLeft } from "./interruption.ts";
 
 interface EditorParts {
@@ -67,7 +67,7 @@ class EditorSessions implements AcpHost, AsyncDisposable {
     const own = session?.info().workspace ?? workspace;
     if (own !== workspace)
       throw new HarnessError(EXIT.usage, `session ${id} works in ${own}`, "open that folder");
-    const taken = session === undefined ? undefined : await takenUp(this.#parts.host, session.id);
+    const taken = session === undefined ? undefined : await hostForCopy(this.#parts.host, session.id);
     const chat = await this.#chat(workspace, link, session?.id ?? id, taken);
     try {
       await leave();
@@ -180,7 +180,7 @@ class EditorChat implements EditorSession {
       warn,
       id,
       store: () => Promise.resolve(store),
-      view: { take: (event) => link.show(cleaned(event, maskSecrets)), end: () => undefined },
+      view: { take: (event) => link.show(cleanStrings(event, maskSecrets)), end: () => undefined },
       approver: editorAsPerson(link, () => this.#chat.conversation?.session),
     });
   }
@@ -193,7 +193,7 @@ class EditorChat implements EditorSession {
   };
   readonly setMode = (mode: Mode): Promise<void> => this.#chat.change({ mode });
   readonly messages = (): readonly Message[] =>
-    shownMessages(cleaned(this.#chat.conversation?.memory.history.messages ?? [], maskSecrets));
+    shownMessages(cleanStrings(this.#chat.conversation?.memory.history.messages ?? [], maskSecrets));
 
   readonly commands = async () => (await this.#chat.commands()).all;
 

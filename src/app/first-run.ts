@@ -204,14 +204,14 @@ export function changesFor({ place, model }: ServerOffer, own: OwnSettings): rea
     provider: place.provider,
     chat_model: model,
   };
-  return KEYS.filter((key) => !stays(key, wanted[key], own[key])).map((key) => ({
+  return KEYS.filter((key) => !isUnchanged(key, wanted[key], own[key])).map((key) => ({
     key,
     value: wanted[key],
     before: own[key],
   }));
 }
 
-function stays(key: WrittenKey, wanted: string | null, standing: string | null | undefined): boolean {
+function isUnchanged(key: WrittenKey, wanted: string | null, standing: string | null | undefined): boolean {
   if (wanted === null) return (standing ?? null) === null;
   if (key === "chat_model" && typeof standing === "string") return isSameModel(wanted, standing);
   return wanted === standing;

@@ -38,7 +38,7 @@ import {
 } from "../models/providers/ollama-server.ts";
 import { startInstalledOllama } from "../models/providers/ollama-setup.ts";
 import { download, partOf, pendingDownload } from "./model-download.ts";
-import { done, INSTEAD, type SetupContext, standIn, type StepResult } from "./setup-steps.ts";
+import { doneStep, INSTEAD, type SetupContext, replacedStep, type StepResult } from "./setup-steps.ts";
 
 /**
  * Prepares the model of a run: a server that answers, or an installed one, or the sidecar; a model that fits, chosen
@@ -92,11 +92,11 @@ class ModelSetup {
 
   async result(): Promise<StepResult> {
     const lacking = (await this.#down()) ? await this.#bringServer() : null;
-    if (lacking !== null) return standIn(INSTEAD.ollama, lacking.detail, lacking.remedy);
+    if (lacking !== null) return replacedStep(INSTEAD.ollama, lacking.detail, lacking.remedy);
     const chosen = await this.#chosen();
-    if ("remedy" in chosen) return standIn(INSTEAD.ollama, chosen.detail, chosen.remedy);
+    if ("remedy" in chosen) return replacedStep(INSTEAD.ollama, chosen.detail, chosen.remedy);
     const missing = await this.#pulled(chosen);
-    if (missing !== null) return standIn(INSTEAD.ollama, missing.detail, missing.remedy);
+    if (missing !== null) return replacedStep(INSTEAD.ollama, missing.detail, missing.remedy);
     return described(await health(chosen.model, this.#context), this.#notes);
   }
 
@@ -151,7 +151,7 @@ class ModelSetup {
     if (!here && !(await confirm(question)))
       return {
         detail: `${detail}; nothing was downloaded`,
-        remedy: `${AGREE}   starts it in a container (image: about ${formatSize(IMAGE_BYTES)}) and loads ${best === undefined ? "a model" : sized(best)}; or ${INSTALL}`,
+        remedy: `${AGREE}   starts it in a container (image: about ${formatSize(IMAGE_BYTES)}) and loads ${best === undefined ? "a model" : nameWithSize(best)}; or ${INSTALL}`,
       };
     const failed = await this.#up(isGpu(found) ? found : null);
     signal.throwIfAborted();
@@ -324,7 +324,7 @@ function paceOf(choice: ModelChoice, machine: ModelMachine): string {
   return `; about ${first} to its first word here, then ${rate < 10 ? rate.toFixed(1) : Math.round(rate)} tokens a second`;
 }
 
-const sized = ({ name, download: bytes }: ModelChoice): string => `${name} (${formatSize(bytes)})`;
+const nameWithSize = ({ name, download: bytes }: ModelChoice): string => `${name} (${formatSize(bytes)})`;
 
 function questionOf(offers: readonly Offer[], { memory, cores, gpu }: ModelMachine): string {
   const processor = gpu ? "a graphics card" : counted(cores, "processor");
@@ -366,6 +366,6 @@ const health = (model: string, { config, host, signal }: SetupContext): Promise<
 
 function described(checks: readonly Health[], notes: readonly string[]): StepResult {
   const bad = checks.find(({ state }) => state === "fail");
-  if (bad !== undefined) return standIn(INSTEAD.ollama, [bad.detail, ...notes].join("; "), bad.remedy);
-  return done([checks.map(({ detail }) => detail).join(", "), ...notes].join("; "));
+  if (bad !== undefined) return replacedStep(INSTEAD.ollama, [bad.detail, ...notes].join("; "), bad.remedy);
+  return doneStep([checks.map(({ detail }) => detail).join(", "), ...notes].join("; "));
 }

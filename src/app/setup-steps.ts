@@ -115,10 +115,10 @@ export async function imageStep(engine: Engine, context: SetupContext): Promise<
     env: context.host.env,
     cache: context.host.places.cache,
   });
-  if (built.how === "kept") return done(`${built.tag} (${built.how})`);
+  if (built.how === "kept") return doneStep(`${built.tag} (${built.how})`);
   const check = await checkImage(engine, context.root, built.tag);
   const lacking = [...check.missing, ...check.absent];
-  if (lacking.length === 0) return done(`${built.tag} (${built.how})`);
+  if (lacking.length === 0) return doneStep(`${built.tag} (${built.how})`);
   const message = `the image that was built lacks ${lacking.join(", ")}`;
   throw new HarnessError(EXIT.sandbox, message, "harness sandbox build --rebuild");
 }
@@ -137,9 +137,12 @@ async function foreignImage(engine: Engine, root: string, image: string): Promis
     const message = `the image ${image} lacks what the runner needs: ${check.missing.join(", ")}`;
     throw new HarnessError(EXIT.sandbox, message, `add it to ${image}, or: harness config set image null`);
   }
-  if (check.absent.length === 0) return done(`${image} (yours)`);
+  if (check.absent.length === 0) return doneStep(`${image} (yours)`);
   const lacking = check.absent.join(", ");
-  return standIn(`${image}, instead of ours`, `${image} (yours); without ${lacking}, which some tasks need`);
+  return replacedStep(
+    `${image}, instead of ours`,
+    `${image} (yours); without ${lacking}, which some tasks need`,
+  );
 }
 
 export interface SetupContext {
@@ -169,10 +172,10 @@ export interface SetupContext {
 
 export type StepResult = Omit<StepLine, "name">;
 
-export const done = (detail: string): StepResult => ({ state: "ok", detail, remedy: "", short: detail });
+export const doneStep = (detail: string): StepResult => ({ state: "ok", detail, remedy: "", short: detail });
 
 /** `short`, for the closing table, says what replaces what. */
-export const standIn = (short: string, detail: string, remedy = ""): StepResult => ({
+export const replacedStep = (short: string, detail: string, remedy = ""): StepResult => ({
   state: "stand-in",
   detail,
   remedy,
@@ -198,7 +201,7 @@ export async function sidecarStep(
   });
   signal.throwIfAborted();
   const { state, detail } = healthOfSidecar(sidecar);
-  return state === "ok" ? done(detail) : standIn(INSTEAD[service], detail);
+  return state === "ok" ? doneStep(detail) : replacedStep(INSTEAD[service], detail);
 }
 
 interface TeardownResult {

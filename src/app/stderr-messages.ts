@@ -157,7 +157,8 @@ function adviceFor(message: string, words: readonly string[]): Advice {
   const seen = ids.filter((id) => !HIDDEN.has(id));
   const [first = ""] = unknown.split(" ");
   const near =
-    meantBy(unknown, seen) ?? (topics.includes(first) ? undefined : nearest(first, [...seen, ...topics]));
+    suggestCommand(unknown, seen) ??
+    (topics.includes(first) ? undefined : nearest(first, [...seen, ...topics]));
   const found = `command ${unknown} not found`;
   if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
   return { message: found, remedy: help(longestKnown(typed, topics)) };
@@ -189,7 +190,7 @@ const ALIKE: readonly (readonly string[])[] = [
 ];
 
 /** The command that was probably meant: one with a similar spelling, or the same one under another word. */
-function meantBy(typed: string, ids: readonly string[]): string | undefined {
+function suggestCommand(typed: string, ids: readonly string[]): string | undefined {
   const [topic = "", word = ""] = typed.split(" ");
   const spelt = nearest(typed, ids) ?? nearest(`${topic} ${word}`, ids);
   const others = ALIKE.find((row) => row.includes(word)) ?? [];

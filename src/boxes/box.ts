@@ -36,7 +36,7 @@ import type { WorkspaceLocation } from "./workspace/layer-record.ts";
 import {
   type HostFile,
   isMoved,
-  outermost,
+  outermostPaths,
   replacedAmong,
   replacedNote,
   workspaceMoved,
@@ -140,13 +140,13 @@ export async function openBox(options: Omit<BoxParts, "moved" | "searches">): Pr
       return result.finally(() => signal.removeEventListener("abort", cancel));
     },
     start: (request) => shelf.put(request.name, start(request)),
-    read: (file, range) => asResult(readFileIn(client, within(workspace, file), range)),
+    read: (file, range) => asResult(readFileIn(client, absolutePath(workspace, file), range)),
     write: (file, content) =>
-      asResult(writeFileIn(client, within(workspace, file), content).then(() => null)),
-    list: (folder) => asResult(listIn(client, within(workspace, folder))),
-    stat: (file) => asResult(statIn(client, within(workspace, file))),
+      asResult(writeFileIn(client, absolutePath(workspace, file), content).then(() => null)),
+    list: (folder) => asResult(listIn(client, absolutePath(workspace, folder))),
+    stat: (file) => asResult(statIn(client, absolutePath(workspace, file))),
     search: async (request) => {
-      const folder = within(workspace, request.folder ?? ".");
+      const folder = absolutePath(workspace, request.folder ?? ".");
       const result = await start(searchCommand(request, folder)).result;
       return searchResult(request, { workspace, folder }, result);
     },
@@ -245,12 +245,13 @@ async function searchAndRelease(parts: BoxParts): Promise<void> {
 
 /** Merges the host's view and the box's: each sees changes that the other cannot. */
 const replacedIn = async ({ files, client }: BoxParts): Promise<readonly string[]> =>
-  outermost([...(await replacedAmong(files)), ...client.unguarded]);
+  outermostPaths([...(await replacedAmong(files)), ...client.unguarded]);
 
-const within = (workspace: string, file: string): string =>
+const absolutePath = (workspace: string, file: string): string =>
   path.isAbsolute(file) ? file : path.join(workspace, file);
 
-const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
+const folderOf = (workspace: string, { folder }: ExecRequest): string =>
+  absolutePath(workspace, folder ?? ".");
 
 /** Adds the blocked paths, and the planted files that were moved out of the workspace, to a command's result. */
 async function completedResult(

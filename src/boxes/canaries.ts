@@ -300,7 +300,12 @@ function reportOf(
   const touched = observed?.touched ?? null;
   if (observed !== undefined && touched !== null) {
     const { canary, path } = touched;
-    return { canary: canary === "" ? path : canary, path, command: words, by: wayTo(observed, touched.pid) };
+    return {
+      canary: canary === "" ? path : canary,
+      path,
+      command: words,
+      by: processChain(observed, touched.pid),
+    };
   }
   const refusedConnection = refused.find(({ host }) => METADATA_NAMES.has(host) || isAddress(host, canaries));
   if (refusedConnection !== undefined)
@@ -313,7 +318,7 @@ const isAddress = (host: string, canaries: readonly Canary[]): boolean =>
   canaries.some(({ kind, at }) => kind === "address" && at.slice(0, at.lastIndexOf(":")) === host);
 
 /** The processes from the command itself down to this process. */
-function wayTo({ processes }: Observed, pid: number): readonly (readonly string[])[] {
+function processChain({ processes }: Observed, pid: number): readonly (readonly string[])[] {
   const chain: SeenProcess[] = [];
   const passed = new Set<number>();
   for (let next = pid; next !== 0 && !passed.has(next);) {

@@ -10,7 +10,7 @@ import {
   type OfferedAnswers,
   quotedRows,
 } from "../render/tty/call-lines.ts";
-import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
+import { fitToWidth, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
 import type { AskPerson } from "../tools/tool-context.ts";
 import { Keyboard, type InputPiece, Prompt, Suspension } from "./terminal-input.ts";
@@ -408,7 +408,7 @@ export function questionText({ question, choices }: Parameters<AskPerson>[0], ou
   const words = visible(question)
     .split("\n")
     .flatMap((line) => wrapped(line, width));
-  const rows = choices.map((choice, at) => `  ${at + 1}  ${fitted(choice, width - 5)}`);
+  const rows = choices.map((choice, at) => `  ${at + 1}  ${fitToWidth(choice, width - 5)}`);
   return ["", ...words.map((line) => styleText("bold", line, { stream: output })), ...rows, ""].join("\n");
 }
 

@@ -50,13 +50,13 @@ type Source = (
   catalogue: CommandCatalogue,
 ) => Promise<readonly CompletionCandidate[]>;
 
-const none: Source = () => Promise.resolve([]);
+const noCandidates: Source = () => Promise.resolve([]);
 
 const SOURCES: Readonly<Record<ValueKind | "words", Source>> = {
   words: ({ words }) => Promise.resolve(words),
-  files: none,
-  folders: none,
-  free: none,
+  files: noCandidates,
+  folders: noCandidates,
+  free: noCandidates,
   grants: () => Promise.resolve(PRESETS.map((preset) => word(preset, "the hosts of its registry"))),
   /** Names only: a value never leaves the environment. */
   variables: () => Promise.resolve(Object.keys(process.env).map((name) => word(`${name}@`))),

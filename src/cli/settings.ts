@@ -307,7 +307,7 @@ export function limitsFrom(flags: BudgetFlags, turns: number): LimitValues {
   const time = flags["max-time"];
   const ms = time === undefined ? undefined : parseDuration(time);
   if (time !== undefined && (ms === undefined || ms === 0))
-    throw wrong("max-time", time, DURATION_FORM, "30m");
+    throw flagError("max-time", time, DURATION_FORM, "30m");
   const tokens = wholeFrom("max-tokens", flags["max-tokens"]);
   const calls = wholeFrom("max-tool-calls", flags["max-tool-calls"]);
   const cost = costFrom(flags["max-cost"]);
@@ -323,18 +323,18 @@ export function limitsFrom(flags: BudgetFlags, turns: number): LimitValues {
 function wholeFrom(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : 0;
-  if (value < 1) throw wrong(flag, text, "a whole number, at least 1", "50");
+  if (value < 1) throw flagError(flag, text, "a whole number, at least 1", "50");
   return value;
 }
 
 function costFrom(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^\d{1,12}(?:\.\d{1,9})?$/.test(text.trim()) ? Number(text) : 0;
-  if (value <= 0) throw wrong("max-cost", text, "a number above 0", "0.50");
+  if (value <= 0) throw flagError("max-cost", text, "a number above 0", "0.50");
   return value;
 }
 
-const wrong = (flag: string, typed: string, expected: string, example: string): HarnessError =>
+const flagError = (flag: string, typed: string, expected: string, example: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `--${flag}: expected ${expected}, found ${JSON.stringify(typed)}`,

@@ -62,7 +62,7 @@ const duration = (minimum: number, maximum: number) =>
 const size = (minimum: number, maximum: number) =>
   quantity({ form: SIZE_FORM, parse: parseSize, write: writtenSize }, minimum, maximum);
 
-const whole = (minimum: number, maximum: number) =>
+const wholeNumber = (minimum: number, maximum: number) =>
   z
     .number(`expected a whole number from ${minimum} to ${maximum}`)
     .refine(
@@ -280,11 +280,11 @@ const kubernetes = z.strictObject({
 
 const capabilityRow = z.strictObject({
   prefix: name,
-  context: whole(512, 100_000_000).optional(),
+  context: wholeNumber(512, 100_000_000).optional(),
   tools: yesNo.optional(),
   thinking: yesNo.optional(),
   calls: oneOf(CALL_FORMS).optional(),
-  parameters: whole(10_000_000, 100_000_000_000_000).optional(),
+  parameters: wholeNumber(10_000_000, 100_000_000_000_000).optional(),
 });
 
 /** Blanks and comments always succeed, and prove nothing. */
@@ -296,7 +296,7 @@ const RULES = {
   base_url: webUrl.nullable(),
   chat_model: name,
   embed_model: name,
-  max_context_tokens: whole(2048, 100_000_000).nullable(),
+  max_context_tokens: wholeNumber(2048, 100_000_000).nullable(),
   stream: yesNo,
   plain: yesNo,
   notify: oneOf(NOTIFY),
@@ -311,14 +311,14 @@ const RULES = {
   history: yesNo,
   memory: size(64 * MiB, 4 * TiB),
   cpus: processors.nullable(),
-  pids: whole(16, 4_000_000),
+  pids: wholeNumber(16, 4_000_000),
   timeout: duration(1000, 24 * 60 * MINUTE_MS),
   connect_timeout: duration(1000, 10 * MINUTE_MS),
   first_token_timeout: duration(1000, 120 * MINUTE_MS),
   idle_timeout: duration(1000, 120 * MINUTE_MS),
-  max_turns: whole(1, 10_000),
+  max_turns: wholeNumber(1, 10_000),
   check: name.refine(isCommand, "expected a command").nullable(),
-  attempts: whole(1, 16),
+  attempts: wholeNumber(1, 16),
   temperature: z.number(TEMPERATURE).min(0, TEMPERATURE).max(2, TEMPERATURE).nullable(),
   allow_domains: grants,
   deny_domains: z.array(hostName, GRANT_LIST).transform((names) => [...new Set(names)]),
@@ -335,9 +335,9 @@ const RULES = {
       store: oneOf(STORES),
       url: webUrl,
       nodes: z.array(webUrl, "expected a list of addresses").max(16, "expected at most 16 addresses"),
-      shard_number: whole(1, 1024).nullable(),
-      replication_factor: whole(1, 64).nullable(),
-      write_consistency_factor: whole(1, 64).nullable(),
+      shard_number: wholeNumber(1, 1024).nullable(),
+      replication_factor: wholeNumber(1, 64).nullable(),
+      write_consistency_factor: wholeNumber(1, 64).nullable(),
     })
     .partial(),
   web,

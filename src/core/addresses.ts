@@ -37,18 +37,18 @@ const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 export function readEngineAddress(text: string): EngineRead {
   const [, scheme, rest = ""] = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/(.*)$/s.exec(text) ?? [];
-  if (text === "") return wrong("it is empty");
+  if (text === "") return wrongAddress("it is empty");
   const cluster = /^kubernetes:(?:\/\/)?(.*)$/is.exec(text);
   if (cluster !== null) return onKubernetes(cluster[1] ?? "");
   if (scheme === undefined)
     return CONTEXT.test(text)
       ? address({ kind: "context", name: text })
-      : wrong(`${JSON.stringify(text)} is neither an address nor a possible name of a docker context`);
+      : wrongAddress(`${JSON.stringify(text)} is neither an address nor a possible name of a docker context`);
   switch (scheme.toLowerCase()) {
     case "unix":
       return rest.startsWith("/") && rest.length > 1 && !/[\0\n]/.test(rest)
         ? address({ kind: "unix", path: rest })
-        : wrong("a socket needs its absolute path: unix:///path/to.sock");
+        : wrongAddress("a socket needs its absolute path: unix:///path/to.sock");
     case "tcp":
     case "http":
     case "https":
@@ -56,18 +56,18 @@ export function readEngineAddress(text: string): EngineRead {
     case "ssh":
       return overSsh(rest);
     default:
-      return wrong(`${scheme}:// is not supported`);
+      return wrongAddress(`${scheme}:// is not supported`);
   }
 }
 
 const address = (found: EngineAddress): EngineRead => ({ kind: "address", address: found });
-const wrong = (message: string): EngineRead => ({ kind: "wrong", message });
+const wrongAddress = (message: string): EngineRead => ({ kind: "wrong", message });
 
 function overNetwork(scheme: string, rest: string): EngineRead {
   if (rest.includes("@"))
-    return wrong("an engine over TCP takes no user name or password: use TLS certificates");
+    return wrongAddress("an engine over TCP takes no user name or password: use TLS certificates");
   const at = hostAndPort(rest.replace(/\/$/, ""));
-  if (at === undefined) return wrong(`${scheme}:// expects host:port, and nothing after it`);
+  if (at === undefined) return wrongAddress(`${scheme}:// expects host:port, and nothing after it`);
   return address(
     scheme === "https" ? { kind: "tls", ...at } : { kind: "tcp", ...at, plain: scheme === "http" },
   );
@@ -80,11 +80,12 @@ function overSsh(rest: string): EngineRead {
   const sign = authority.lastIndexOf("@");
   const user = sign === -1 ? null : authority.slice(0, sign);
   if (user?.includes(":") === true)
-    return wrong("an address must not have a password: use keys, an agent or ~/.ssh/config");
+    return wrongAddress("an address must not have a password: use keys, an agent or ~/.ssh/config");
   const at = hostAndPort(authority.slice(sign + 1));
   if (at === undefined || (user !== null && !USER.test(user)))
-    return wrong("ssh:// expects user@host, followed by :port if needed");
-  if (path !== null && !REMOTE_PATH.test(path)) return wrong("only the path of a socket can follow the host");
+    return wrongAddress("ssh:// expects user@host, followed by :port if needed");
+  if (path !== null && !REMOTE_PATH.test(path))
+    return wrongAddress("only the path of a socket can follow the host");
   return address({ kind: "ssh", user, ...at, path });
 }
 
@@ -99,11 +100,12 @@ function hostAndPort(text: string): { readonly host: string; readonly port: numb
 function onKubernetes(rest: string): EngineRead {
   const [context = "", namespace = "", ...more] = rest.split("/");
   if (more.length > 0)
-    return wrong("kubernetes:// expects CONTEXT/NAMESPACE; write a slash in a context's name as %2F");
+    return wrongAddress("kubernetes:// expects CONTEXT/NAMESPACE; write a slash in a context's name as %2F");
   const name = percentDecoded(context);
-  if (name === undefined || /[\0-\x1f\x7f]/.test(name)) return wrong("the context's name cannot be read");
+  if (name === undefined || /[\0-\x1f\x7f]/.test(name))
+    return wrongAddress("the context's name cannot be read");
   if (namespace !== "" && !NAMESPACE.test(namespace))
-    return wrong(`${JSON.stringify(namespace)} is not a valid namespace name`);
+    return wrongAddress(`${JSON.stringify(namespace)} is not a valid namespace name`);
   return address({ kind: "kubernetes", context: name || null, namespace: namespace || null });
 }
 

@@ -229,7 +229,7 @@ export const ailing = (id: string, detail: string, remedy = ""): Health => ({
   detail,
   remedy,
 });
-export const broken = (id: string, detail: string, remedy: string): Health => ({
+export const unhealthy = (id: string, detail: string, remedy: string): Health => ({
   id,
   state: "fail",
   detail,

@@ -18,12 +18,12 @@ export const isInside = (folder: string, path: string): boolean =>
  * The rest of the path below the folder, without a leading slash; empty for the folder itself. The path must lie
  * inside.
  */
-export const below = (folder: string, path: string): string =>
+export const pathBelow = (folder: string, path: string): string =>
   path.slice(folder === "/" ? 1 : folder.length + 1);
 
 /** A path below the folder, relative to it; any other path unchanged. */
 export const asSeenFrom = (folder: string, path: string): string =>
-  path !== folder && isInside(folder, path) ? below(folder, path) : path;
+  path !== folder && isInside(folder, path) ? pathBelow(folder, path) : path;
 
 /** The names of a path, starting from those of a folder; undefined when it leads above the first one. */
 export function namesFrom(folder: readonly string[], path: string): readonly string[] | undefined {

@@ -23,7 +23,7 @@ interface DifferingLines {
  * Reads every line once, so that comparing lines costs a diff nothing, however long they are. `least` shows that two
  * texts are too different before a diff has tried all its steps on them.
  */
-export function differing(before: readonly string[], after: readonly string[]): DifferingLines {
+export function differingLines(before: readonly string[], after: readonly string[]): DifferingLines {
   let start = 0;
   const shorter = Math.min(before.length, after.length);
   while (start < shorter && before[start] === after[start]) start += 1;

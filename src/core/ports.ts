@@ -342,11 +342,11 @@ export function addChanges(all: Map<string, Change>, next: Iterable<Change>): vo
   for (const change of next) {
     const before = all.get(change.path)?.what;
     if (before === "added" && change.what === "deleted") all.delete(change.path);
-    else all.set(change.path, { ...change, what: together(before, change.what) });
+    else all.set(change.path, { ...change, what: combineChanges(before, change.what) });
   }
 }
 
-function together(before: Change["what"] | undefined, now: Change["what"]): Change["what"] {
+function combineChanges(before: Change["what"] | undefined, now: Change["what"]): Change["what"] {
   if (before === "added") return "added";
   return before === "deleted" && now === "added" ? "modified" : now;
 }

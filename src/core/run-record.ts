@@ -151,20 +151,20 @@ export function notesOf(log: BoxLog): readonly string[] {
   const names = staged.map(({ path }) => path).filter(isObeyed);
   return [
     ...quarantined.slice(0, MAX_NOTES).map(movedNote),
-    ...more(log.quarantined_total, "more were made in the box and moved out of the workspace"),
+    ...moreLine(log.quarantined_total, "more were made in the box and moved out of the workspace"),
     ...commits.slice(0, MAX_NOTES).map(commitNote),
-    ...more(log.commits_total, "more commits were made for commands of the box"),
-    ...(names.length === 0 ? [] : [`staged by commands of the box: ${listed(names)}; ${RETURNS}`]),
+    ...moreLine(log.commits_total, "more commits were made for commands of the box"),
+    ...(names.length === 0 ? [] : [`staged by commands of the box: ${listPaths(names)}; ${RETURNS}`]),
     ...(log.staged_cut === true ? [`staged by commands of the box: ${NOT_ALL}`] : []),
   ];
 }
 
-const more = (total: number, words: string): readonly string[] =>
+const moreLine = (total: number, words: string): readonly string[] =>
   total > MAX_NOTES ? [`${total - MAX_NOTES} ${words}`] : [];
 
 /** Tells the user that a path was moved out, and how to move it back. */
 function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
-  const name = shown(from);
+  const name = escapeName(from);
   const made = earlier === true ? "appeared after the start of a run that was killed" : "was made in the box";
   if (to === null) return `${name} ${made} and was removed: it was neither a file, a folder nor a link`;
   const back = takeBack === "" ? "" : `; to restore it: ${takeBack}`;
@@ -178,8 +178,8 @@ export const NOT_ALL = "not all of its paths were looked at";
 
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   const names = entries.map(({ path }) => path).filter(isObeyed);
-  const holds = names.length === 0 ? "" : `; it holds ${listed(names)}: ${RETURNS}`;
-  return `commit ${hash.slice(0, 12)}${FOR_BOX}${counted(files, "file")}): ${shown(subject)}${holds}`;
+  const holds = names.length === 0 ? "" : `; it holds ${listPaths(names)}: ${RETURNS}`;
+  return `commit ${hash.slice(0, 12)}${FOR_BOX}${counted(files, "file")}): ${escapeName(subject)}${holds}`;
 }
 
 const FOR_BOX = " was made for a command of the box (";
@@ -189,14 +189,14 @@ export const tellsCommitOnly = (note: string): boolean =>
   note.startsWith("commit ") && note.includes(FOR_BOX) && !note.endsWith(RETURNS);
 
 /** Escapes untrusted names so that they cannot imitate a line of the report. */
-const shown = (text: string): string => visibleLine(text.toWellFormed());
+const escapeName = (text: string): string => visibleLine(text.toWellFormed());
 
 const isObeyed = (path: string): boolean =>
   path.split("/").some((name, at) => protectedName(name, at === 0) !== undefined);
 
 const MAX_LISTED = 20;
 
-const listed = (paths: readonly string[]): string => firstOf(paths, MAX_LISTED, shown);
+const listPaths = (paths: readonly string[]): string => firstOf(paths, MAX_LISTED, escapeName);
 
 /** For one command: the most that it and its processes used at a time. */
 export const peakForm = z.strictObject({ memory_bytes: z.int().min(0), pids: z.int().min(0) }).readonly();

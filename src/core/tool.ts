@@ -138,7 +138,7 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
     prepare: (args) => {
       const parsed = input.safeParse(args);
       if (!parsed.success) return { kind: "invalid", issues: issuesOf(parsed.error, schema, instead) };
-      const valid = frozen(parsed.data);
+      const valid = deepFreeze(parsed.data);
       return {
         kind: "prepared",
         state: () => statedCall(tool, valid),
@@ -238,17 +238,17 @@ function unknownKey(
 function propertiesAt(schema: JsonSchema, path: readonly PropertyKey[]): object {
   let at: unknown = schema;
   for (const step of path)
-    at = typeof step === "number" ? inner(at, "items") : inner(inner(at, "properties"), step);
-  const found = inner(at, "properties");
+    at = typeof step === "number" ? propertyOf(at, "items") : propertyOf(propertyOf(at, "properties"), step);
+  const found = propertyOf(at, "properties");
   return typeof found === "object" && found !== null ? found : {};
 }
 
-const inner = (value: unknown, key: PropertyKey): unknown =>
+const propertyOf = (value: unknown, key: PropertyKey): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 
-function frozen<T>(value: T): T {
+function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    for (const inner of Object.values(value)) frozen(inner);
+    for (const inner of Object.values(value)) deepFreeze(inner);
     Object.freeze(value);
   }
   return value;

@@ -22,7 +22,7 @@ export function visible(text: string, before = ""): string {
   for (const { index, 0: character } of text.matchAll(ACTIVE)) {
     if (EMOJI_PARTS.test(character) && isPartOfEmoji(text, index, before)) continue;
     const isLineEnd = character === "\r" && text[index + 1] === "\n";
-    pieces.push(text.slice(from, index), isLineEnd ? "" : shown(character));
+    pieces.push(text.slice(from, index), isLineEnd ? "" : visibleForm(character));
     from = index + character.length;
     if (pieces.length < PIECES_AT_ONCE) continue;
     whole.push(pieces.join(""));
@@ -77,7 +77,7 @@ const escaped = (character: string): string =>
     .map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`)
     .join("");
 
-function shown(character: string): string {
+function visibleForm(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);
   if (code === 0x7f) return "\u2421";

@@ -256,21 +256,27 @@ async function buildContext(
   const isUnneeded = (name: string): boolean => unneeded.has(name);
   const withSources = (stream: Pack): void => {
     const entries = [...COMPILED];
-    pack(sandboxFolder(root), { entries, pack: stream, ignore: isNoSource, map: under("") });
+    pack(sandboxFolder(root), { entries, pack: stream, ignore: isNoSource, map: headerBelow("") });
   };
   const withNpm = (stream: Pack): void => {
-    pack(npm, { pack: stream, ignore: isUnneeded, map: under("npm"), finalize: false, finish: withSources });
+    pack(npm, {
+      pack: stream,
+      ignore: isUnneeded,
+      map: headerBelow("npm"),
+      finalize: false,
+      finish: withSources,
+    });
   };
   const withNode = (stream: Pack): void => {
     const entries = ["bin/node", "include/node"];
-    const map = under("node");
+    const map = headerBelow("node");
     pack(node, { entries, ignore: isForeign, pack: stream, finalize: false, finish: withNpm, map });
   };
   const stream = pack(root, {
     entries: ["Dockerfile.sandbox"],
     finalize: false,
     finish: withNode,
-    map: under(""),
+    map: headerBelow(""),
   });
   return Readable.from(stream, { objectMode: false });
 }
@@ -279,7 +285,7 @@ async function buildContext(
 const isNoSource = (name: string): boolean => path.extname(name) !== "" && !isSource(name);
 
 /** Drops owner and time, so that the builder's cache depends on content alone. */
-const under =
+const headerBelow =
   (folder: string) =>
   (header: Headers): Headers => ({
     ...header,

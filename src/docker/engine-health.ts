@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import { formatDuration, formatSize } from "../core/wording.ts";
-import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
+import { ailing, unhealthy, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
 import {
   answered,
   askInfo,
@@ -67,9 +67,9 @@ function versionHealth(engine: Engine, info: EngineInfo): Health {
   const detail = `${version.name} ${version.version}, API ${version.api}, at ${endpoint.host}`;
   const lack = isPodman(engine) ? lackOfPodman(engine, info) : undefined;
   if (lack !== undefined)
-    return broken("engine", `${detail}: ${lack}`, "use rootful Podman, or Docker: docs/engines.md");
+    return unhealthy("engine", `${detail}: ${lack}`, "use rootful Podman, or Docker: docs/engines.md");
   if (atLeast(version.api, MIN_API)) return healthy("engine", detail);
-  return broken("engine", `${detail}: older than API ${MIN_API}`, "update the engine to 20.10 or later");
+  return unhealthy("engine", `${detail}: older than API ${MIN_API}`, "update the engine to 20.10 or later");
 }
 
 function runtimeHealth(info: EngineInfo, runc: string): Health {
@@ -102,13 +102,13 @@ function cgroupHealth({
   const gone = [...(MemoryLimit === false ? ["memory"] : []), ...(PidsLimit === false ? ["pids"] : [])];
   if (gone.length === 0) return healthy("cgroup", detail);
   const remedy = "run the engine as root, or boot with cgroup v2 and systemd";
-  return broken("cgroup", `${detail}: no limit on ${gone.join(" and ")} can be set`, remedy);
+  return unhealthy("cgroup", `${detail}: no limit on ${gone.join(" and ")} can be set`, remedy);
 }
 
 function securityHealth({ SecurityOptions }: EngineInfo): Health {
   const names = (SecurityOptions ?? []).map((option) => /name=([a-z]+)/.exec(option)?.[1] ?? option);
   if (!names.includes("seccomp"))
-    return broken("security", "the engine has no seccomp", "use an engine and a kernel with seccomp");
+    return unhealthy("security", "the engine has no seccomp", "use an engine and a kernel with seccomp");
   const module = names.find((name) => name === "apparmor" || name === "selinux");
   return healthy("security", `${names.join(", ")}${module === undefined ? "; no AppArmor or SELinux" : ""}`);
 }
@@ -117,17 +117,19 @@ function securityHealth({ SecurityOptions }: EngineInfo): Health {
 export async function imageHealth(engine: Engine, root: string, own: string | null): Promise<Health> {
   if (own === null) {
     const { tag, present } = await wantedImage(engine, root);
-    return present ? healthy("image", tag) : broken("image", `${tag} is not built`, "harness sandbox build");
+    return present
+      ? healthy("image", tag)
+      : unhealthy("image", `${tag} is not built`, "harness sandbox build");
   }
   if (!(await imageExists(engine, own)))
-    return broken(
+    return unhealthy(
       "image",
       `${own} is not on this engine`,
       `docker pull ${own}   (or: harness config set image null)`,
     );
   const { missing, absent, node } = await checkImage(engine, root, own);
   if (missing.length > 0)
-    return broken("image", `${own} lacks ${missing.join(", ")}`, "harness config set image null");
+    return unhealthy("image", `${own} lacks ${missing.join(", ")}`, "harness config set image null");
   if (absent.length > 0) return ailing("image", `${own}, without ${absent.join(", ")}`);
   return healthy("image", node === "" ? own : `${own}, Node ${node}`);
 }
@@ -143,7 +145,7 @@ export async function diskHealth(id: string, folder: string): Promise<Health> {
   }
   const free = bavail * bsize;
   const detail = `${formatSize(free)} free in ${folder}`;
-  if (free < GiB) return broken(id, detail, "free some space: docker system df; docker image prune");
+  if (free < GiB) return unhealthy(id, detail, "free some space: docker system df; docker image prune");
   return free < 5 * GiB ? ailing(id, detail, "docker system df; docker image prune") : healthy(id, detail);
 }
 
@@ -189,12 +191,12 @@ export async function boxHealth(engine: Engine, check: BoxCheck): Promise<Health
     const command = { words: ["sh", "-c", "exit 0"], timeoutMs: 10_000, keep: KEEP };
     const { exit_code, reason, duration_ms } = await startCommand(client, command, { workspace: "/" }).ended;
     if (exit_code !== 0)
-      return broken("box", `a command in a box failed: ${reason}`, "harness sandbox shell");
+      return unhealthy("box", `a command in a box failed: ${reason}`, "harness sandbox shell");
     const detail = `verified in ${formatDuration(ready)}, a command in ${duration_ms.toFixed(1)} ms`;
     return healthy("box", detail);
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "./start.sh";
-    return broken(
+    return unhealthy(
       "box",
       reasonOf(thrown),
       remedy === "harness doctor" ? "the engine's log says why" : remedy,

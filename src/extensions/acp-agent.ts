@@ -23,7 +23,7 @@ import {
   commandsOf,
   type EditorCommand,
   failureOf,
-  insteadOf,
+  replacedAnswer,
   notice,
   type OpenDiffs,
   type Permission,
@@ -355,7 +355,7 @@ class EditorUpdates {
   readonly link: EditorLink = {
     show: (event) => {
       const answer = this.#replaced.take(event);
-      if (answer !== undefined) this.update(insteadOf(answer));
+      if (answer !== undefined) this.update(replacedAnswer(answer));
       for (const each of updatesOf(event, this.#workspace, this.#diffs)) this.update(each);
     },
     say: (text) => this.update(notice(text)),

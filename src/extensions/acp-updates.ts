@@ -69,7 +69,7 @@ export const commandsOf = (all: readonly EditorCommand[]): SessionUpdate => ({
 });
 
 /** Text that was already sent cannot be taken back. */
-export const insteadOf = (answer: string): SessionUpdate =>
+export const replacedAnswer = (answer: string): SessionUpdate =>
   message(`\n\n[harness] A hook replaced the answer with this:\n\n${answer}`);
 
 /** What the open calls would do to files, by their ids. */

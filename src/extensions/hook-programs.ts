@@ -321,14 +321,14 @@ interface ParsedAnswer {
 }
 
 export function readAnswer(event: HookEvent, ran: HookRan): HookAnswer {
-  if (ran.kind === "broken") return broken(ran.why);
+  if (ran.kind === "broken") return brokenAnswer(ran.why);
   const { exitCode, stdout, stderr } = ran;
   if (exitCode === VETO_EXIT_CODE && event === "PreToolUse")
     return { kind: "answered", skip: reasonIn(stderr) };
   if (exitCode !== 0)
-    return broken(`it exited with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
+    return brokenAnswer(`it exited with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
   const text = decoded(stdout);
-  if (text === undefined) return broken("its output is not UTF-8");
+  if (text === undefined) return brokenAnswer("its output is not UTF-8");
   if (text.trim() === "") return { kind: "answered" };
   return answerIn(event, text);
 }
@@ -338,11 +338,12 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   try {
     value = JSON.parse(text);
   } catch {
-    return broken(`its output is not JSON: ${lineOf(text)}`);
+    return brokenAnswer(`its output is not JSON: ${lineOf(text)}`);
   }
-  if (isDeeper(value, MAX_DEPTH)) return broken(`its output is nested more than ${MAX_DEPTH} levels deep`);
+  if (isDeeper(value, MAX_DEPTH))
+    return brokenAnswer(`its output is nested more than ${MAX_DEPTH} levels deep`);
   const read = FORMS[event].safeParse(value);
-  if (!read.success) return broken(`its output does not fit ${event}: ${issueIn(read.error)}`);
+  if (!read.success) return brokenAnswer(`its output does not fit ${event}: ${issueIn(read.error)}`);
   const parsed: ParsedAnswer = read.data;
   return {
     kind: "answered",
@@ -354,7 +355,7 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   };
 }
 
-const broken = (why: string): HookAnswer => ({ kind: "broken", why });
+const brokenAnswer = (why: string): HookAnswer => ({ kind: "broken", why });
 
 /** Makes sure that nothing in the text acts on a terminal. */
 function shownWithin(text: string, most: number): string {

@@ -75,7 +75,7 @@ function serverOf(host: McpHost, progressMs: number): Server {
     { name: "harness", title: "harness sandbox", version },
     { capabilities: { tools: {} }, instructions },
   );
-  const tools = host.tools.map((tool) => listed(tool));
+  const tools = host.tools.map((tool) => toolEntry(tool));
   server.setRequestHandler("tools/list", () => Promise.resolve({ tools }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const client = clientOf(context, server);
@@ -86,7 +86,7 @@ function serverOf(host: McpHost, progressMs: number): Server {
   return server;
 }
 
-const listed = ({ name, description, schema, reads }: ServedTool): Tool => ({
+const toolEntry = ({ name, description, schema, reads }: ServedTool): Tool => ({
   name,
   description,
   inputSchema: { ...schema, type: "object" },

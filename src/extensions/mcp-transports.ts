@@ -342,7 +342,7 @@ const withinBounds = ({ send }: OwnRequests): OwnRequests => ({
     const answer = await send(request, signal);
     if (answer.kind !== "answered") return answer;
     const reason = notServed(answer);
-    if (reason === undefined) return { ...answer, body: within(answer.body) };
+    if (reason === undefined) return { ...answer, body: limitBody(answer.body) };
     for await (const _ of answer.body) break;
     return { kind: "unreachable", reason };
   },
@@ -359,7 +359,7 @@ function notServed({
   return `it redirects to ${visibleLine(place)} (HTTP ${status}), which is not followed: if that is the right address, use it as the url`;
 }
 
-async function* within(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+async function* limitBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   let came = 0;
   for await (const bytes of body) {
     came += bytes.length;

@@ -199,7 +199,7 @@ class Copy {
       case "data":
         return this.#data(value, depth + 1);
       case "text":
-        return typeof value === "string" ? shown(value) : undefined;
+        return typeof value === "string" ? boundedText(value) : undefined;
       case "number":
         return typeof value === "number" ? value : undefined;
       case "switch":
@@ -252,7 +252,7 @@ function listOf(value: unknown): readonly unknown[] {
   throw new Unfit("its schema has something else where a list is required");
 }
 
-const shown = (text: string): string =>
+const boundedText = (text: string): string =>
   visible(text.slice(0, MAX_TEXT_LENGTH).toWellFormed()).slice(0, MAX_TEXT_LENGTH);
 
 /** A pointer after `#` is part of an address, so its characters may be written in percent. */

@@ -308,11 +308,11 @@ function valueOf(first: string, more: readonly string[]): string {
     if (quoted !== undefined) return quoted;
   }
   if (first === "" && more.some((line) => /^[ \t]*-(?:[ \t]|$)/.test(line))) return more.join("\n").trim();
-  return folded([first, ...more].map(plain)).trim();
+  return folded([first, ...more].map(withoutComment)).trim();
 }
 
 /** `#` starts a comment only after a blank, or at the start of the line. */
-const plain = (line: string): string =>
+const withoutComment = (line: string): string =>
   line
     .trim()
     .replace(/(?:^|[ \t])#.*$/, "")

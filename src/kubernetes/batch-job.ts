@@ -199,7 +199,7 @@ interface Amounts {
  * Settings of both containers, as a "restricted" namespace requires. A loop waits for its model and its box most of the
  * time, so it requests little: otherwise loops would hold the room that their boxes wait for.
  */
-const contained = (
+const containerSettings = (
   requests: Amounts,
   limits: Amounts,
 ): Pick<Container, "securityContext" | "resources" | "terminationMessagePolicy"> => ({
@@ -223,7 +223,7 @@ const cloneContainer = (plan: BatchPlan): Container => ({
     { name: "HARNESS_TREE", value: TREE_AT },
     { name: "HOME", value: "/tmp" },
   ],
-  ...contained({ cpu: "100m", memory: "128Mi" }, { cpu: "500m", memory: "512Mi" }),
+  ...containerSettings({ cpu: "100m", memory: "128Mi" }, { cpu: "500m", memory: "512Mi" }),
   volumeMounts: [
     { name: "rows", mountPath: ROWS_AT, readOnly: true },
     { name: "tmp", mountPath: "/tmp" },
@@ -273,7 +273,7 @@ const loopContainer = (plan: BatchPlan): Container => ({
       .map(([name, value]) => ({ name, value })),
   ],
   ...(plan.modelSecret === null ? {} : { envFrom: [{ secretRef: { name: plan.modelSecret } }] }),
-  ...contained({ cpu: "100m", memory: "256Mi" }, { cpu: "1", memory: "1Gi" }),
+  ...containerSettings({ cpu: "100m", memory: "256Mi" }, { cpu: "1", memory: "1Gi" }),
   volumeMounts: [
     { name: "rows", mountPath: ROWS_AT, readOnly: true },
     { name: "state", mountPath: STATE_AT },

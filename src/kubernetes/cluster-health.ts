@@ -1,4 +1,4 @@
-import { ailing, broken, type Health, healthy, reasonOf } from "../core/errors.ts";
+import { ailing, unhealthy, type Health, healthy, reasonOf } from "../core/errors.ts";
 import { hasWaiting, NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./agent-sandbox.ts";
 import { boxRules, checkedRights } from "./cluster-rights.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
@@ -45,10 +45,10 @@ async function sandboxHealth(cluster: Cluster, wish: SandboxWish): Promise<Boxes
       return { boxes: "Sandbox", notes: [healthy("sandbox_resource", "each box is a Sandbox")] };
     if (wish === "auto")
       return { boxes, notes: [healthy("sandbox_resource", `boxes are bare pods: ${why}`)] };
-    return { boxes, notes: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
+    return { boxes, notes: [unhealthy("sandbox_resource", why, NEXT_SANDBOX)] };
   } catch (thrown) {
     const why = `cannot find out whether boxes can be Sandboxes: ${reasonOf(thrown)}`;
-    return { boxes, notes: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
+    return { boxes, notes: [unhealthy("sandbox_resource", why, NEXT_SANDBOX)] };
   }
 }
 
@@ -59,10 +59,10 @@ async function apiHealth(cluster: Cluster): Promise<Health> {
   try {
     const version = field(await cluster.call("/version"), "gitVersion");
     if (typeof version === "string") return healthy("engine", `Kubernetes ${version} at ${at}`);
-    return broken("engine", `what answers at ${at} is not a Kubernetes API`, NEXT_API);
+    return unhealthy("engine", `what answers at ${at} is not a Kubernetes API`, NEXT_API);
   } catch (thrown) {
     const why = `the cluster at ${at} does not report its version: ${reasonOf(thrown)}`;
-    return broken("engine", why, NEXT_API);
+    return unhealthy("engine", why, NEXT_API);
   }
 }
 
@@ -71,9 +71,9 @@ async function rightsHealth(cluster: Cluster, boxes: OwnBox, pool: boolean): Pro
     const { asked, missing } = await checkedRights(cluster, boxRules(boxes, pool));
     return missing.length === 0
       ? healthy("rights", `all ${asked} that a box needs in ${cluster.namespace}`)
-      : broken("rights", `rights missing in ${cluster.namespace}: ${missing.join(", ")}`, NEXT_RIGHTS);
+      : unhealthy("rights", `rights missing in ${cluster.namespace}: ${missing.join(", ")}`, NEXT_RIGHTS);
   } catch (thrown) {
-    return broken("rights", `the cluster does not report your rights: ${reasonOf(thrown)}`, NEXT_RIGHTS);
+    return unhealthy("rights", `the cluster does not report your rights: ${reasonOf(thrown)}`, NEXT_RIGHTS);
   }
 }
 
@@ -98,7 +98,7 @@ async function runtimeHealth(cluster: Cluster, name: string): Promise<Health> {
   } catch (thrown) {
     const status = thrown instanceof ApiFailure ? thrown.status : 0;
     if (status === 404)
-      return broken(
+      return unhealthy(
         "runtime_class",
         `the cluster has no runtime class ${name}`,
         "kubectl get runtimeclass   (kubernetes.runtime_class)",

@@ -153,10 +153,10 @@ function mountLines(plan: PodPlan, text: string): readonly string[] {
   const readOnly = plan.mode === "read-only";
   return [
     ...strange.map((line) => `a mount that cannot be read: ${line}`),
-    ...must(at("/"), "/", { options: ["ro"] }),
-    ...scratch.flatMap((path) => must(at(path), path, { type: "tmpfs", options: ["rw"] })),
-    ...beside.flatMap((path) => must(at(path), path, { options: ["rw"] })),
-    ...must(at(plan.workspace), plan.workspace, { options: [readOnly ? "ro" : "rw"] }),
+    ...mountDifferences(at("/"), "/", { options: ["ro"] }),
+    ...scratch.flatMap((path) => mountDifferences(at(path), path, { type: "tmpfs", options: ["rw"] })),
+    ...beside.flatMap((path) => mountDifferences(at(path), path, { options: ["rw"] })),
+    ...mountDifferences(at(plan.workspace), plan.workspace, { options: [readOnly ? "ro" : "rw"] }),
     ...points
       .filter(
         ({ path }) => path !== "/" && path !== plan.workspace && ![...scratch, ...beside].includes(path),
@@ -165,7 +165,7 @@ function mountLines(plan: PodPlan, text: string): readonly string[] {
   ];
 }
 
-function must(
+function mountDifferences(
   point: MountPoint | undefined,
   path: string,
   { type, options }: { readonly type?: string; readonly options: readonly string[] },

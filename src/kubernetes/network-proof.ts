@@ -71,7 +71,7 @@ const notShut = (why: string, next: string): HarnessError =>
 const ownsPolicies = ({ owner, kind }: PodPlan): boolean => owner === null || kind === "Claim";
 
 /** Creates the policy that denies everything, before the pod is made. */
-export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
+export const denyAllTraffic = (cluster: Cluster, plan: PodPlan): Promise<void> =>
   make(cluster, policyOf(plan, ownsPolicies(plan) ? "first" : "shut"));
 
 /**

@@ -151,7 +151,8 @@ function compare(path: string, planned: unknown, seen: unknown, reading: Compari
   const { lines, may: added } = reading;
   if (Array.isArray(planned)) return compareLists(path, planned, seen, reading);
   if (!isFields(planned)) {
-    if (!isSame(path, planned, seen)) lines.push(`${path}: is ${shown(seen)}, planned ${shown(planned)}`);
+    if (!isSame(path, planned, seen))
+      lines.push(`${path}: is ${valueText(seen)}, planned ${valueText(planned)}`);
     return;
   }
   const fields = isFields(seen) ? seen : {};
@@ -164,7 +165,7 @@ function compare(path: string, planned: unknown, seen: unknown, reading: Compari
     if (name in planned || isNothing(value)) continue;
     const inner = `${path}.${name}`;
     const may = added[general(inner)] ?? added[`${general(path)}.*`];
-    if (may?.(value) !== true) lines.push(`${inner}: was added (${shown(value)})`);
+    if (may?.(value) !== true) lines.push(`${inner}: was added (${valueText(value)})`);
   }
 }
 
@@ -174,7 +175,7 @@ function compareLists(path: string, planned: readonly unknown[], seen: unknown, 
   for (const [index, value] of planned.entries())
     compare(`${path}[${String(index)}]`, value, there[index], reading);
   for (let index = planned.length; index < there.length; index += 1)
-    reading.lines.push(`${path}[${String(index)}]: was added (${shown(there[index])})`);
+    reading.lines.push(`${path}[${String(index)}]: was added (${valueText(there[index])})`);
 }
 
 /** Treats containers of every kind and index alike. */
@@ -214,7 +215,7 @@ export function amountOf(value: unknown): number | undefined {
   return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
 }
 
-const shown = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 120);
+const valueText = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 120);
 
 /** A field of an object of unknown form; undefined if it is not there. */
 export const field = (value: unknown, ...keys: readonly string[]): unknown =>

@@ -30,7 +30,7 @@ import {
 } from "./agent-sandbox.ts";
 import type { Cluster } from "./cluster.ts";
 import { connectBox, type ConnectedBox, refuseUnlessPlanned } from "./connect-box.ts";
-import { handOver, shut } from "./network-proof.ts";
+import { handOver, denyAllTraffic } from "./network-proof.ts";
 import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import {
@@ -218,7 +218,7 @@ async function openPod(making: Making, { locks, things }: Cleanup, signal: Abort
   const { cluster } = maker;
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   things.defer(() => removePod(maker, plan));
-  await shut(cluster, plan);
+  await denyAllTraffic(cluster, plan);
   const spec = podSpec(plan);
   const first = await createdFor(making, spec, signal);
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));

@@ -8,7 +8,13 @@ import { asCount, asFields, asList, parsedJson } from "../core/raw-data.ts";
 import { WireFailure } from "./model-api.ts";
 import { jsonResponse, ollamaClient } from "./providers/ollama-client.ts";
 import { ollamaLine } from "./providers/ollama-server.ts";
-import { failureOf, notA, notModelServer, refusalIn, type RequestContext } from "./providers/api-refusals.ts";
+import {
+  failureOf,
+  unexpectedAnswer,
+  notModelServer,
+  refusalIn,
+  type RequestContext,
+} from "./providers/api-refusals.ts";
 import { postJson, wholeText } from "./providers/api-request.ts";
 import type { OpenAiOptions } from "./providers/openai-api.ts";
 import { waitingTimeout } from "../platform/waits.ts";
@@ -79,7 +85,7 @@ export class BatchEmbedder implements Embedder {
       return this.#checked(await this.#askWithRetries(batch, signal), batch.length);
     } catch (thrown) {
       if (!(thrown instanceof WireFailure) || thrown.kind !== "too_long") throw thrown;
-      const parts = halved(batch);
+      const parts = splitBatch(batch);
       if (parts === undefined) throw thrown;
       const vectors: Float32Array[] = [];
       for (const part of parts) vectors.push(...(await this.#embedBatch(part, signal)));
@@ -163,7 +169,7 @@ function* batchesOf(texts: readonly string[], limits: EmbedLimits): Generator<re
   if (batch.length > 0) yield batch;
 }
 
-function halved(batch: readonly string[]): readonly (readonly string[])[] | undefined {
+function splitBatch(batch: readonly string[]): readonly (readonly string[])[] | undefined {
   const [text = ""] = batch;
   const middle = Math.ceil(batch.length / 2);
   if (batch.length > 1) return [batch.slice(0, middle), batch.slice(middle)];
@@ -197,11 +203,13 @@ async function askForList(
   if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
   const value = parsedJson(text);
   if (value === undefined)
-    throw /^\s*</.test(text) ? notModelServer(context, "it answers with a web page") : notA("JSON", text);
+    throw /^\s*</.test(text)
+      ? notModelServer(context, "it answers with a web page")
+      : unexpectedAnswer("JSON", text);
   const refusal = refusalIn(value, 200);
   if (refusal !== undefined) throw failureOf(refusal, context);
   const list = asFields(value)?.[name];
-  if (!Array.isArray(list)) throw notA("a list of vectors", text);
+  if (!Array.isArray(list)) throw unexpectedAnswer("a list of vectors", text);
   return asList(list);
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
+import { ailing, unhealthy, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
 import { formatCount } from "../core/wording.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type HttpAnswer, askJson } from "./http-request.ts";
@@ -70,7 +70,7 @@ export async function modelHealth(request: ModelHealthRequest): Promise<readonly
     }
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "";
-    return [broken("model.server", reasonOf(thrown), remedy)];
+    return [unhealthy("model.server", reasonOf(thrown), remedy)];
   }
 }
 
@@ -141,7 +141,7 @@ function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: 
   }
 }
 
-const fail = (detail: string, remedy: string): Health => broken("model.server", detail, remedy);
+const fail = (detail: string, remedy: string): Health => unhealthy("model.server", detail, remedy);
 
 /** The usual mistake: most base addresses end in /v1, Anthropic's does not. */
 function rightBase(provider: Keyed, base: string): string {

@@ -17,13 +17,13 @@ interface ProviderServer {
   readonly local: boolean;
 }
 
-const hosted = (title: string, variable: string, base: string): ProviderServer => ({
+const hostedServer = (title: string, variable: string, base: string): ProviderServer => ({
   title,
   variable,
   base,
   local: false,
 });
-const own = (title: string, variable: string, port: number): ProviderServer => ({
+const localServer = (title: string, variable: string, port: number): ProviderServer => ({
   title,
   variable,
   base: `http://127.0.0.1:${port}/v1`,
@@ -31,16 +31,16 @@ const own = (title: string, variable: string, port: number): ProviderServer => (
 });
 
 export const PROVIDER_SERVERS = {
-  openai: hosted("OpenAI", "OPENAI_API_KEY", "https://api.openai.com/v1"),
-  anthropic: hosted("Anthropic", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
-  gemini: hosted("Gemini", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
-  deepseek: hosted("DeepSeek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1"),
-  openrouter: hosted("OpenRouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
-  mistral: hosted("Mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"),
-  groq: hosted("Groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
-  lmstudio: own("LM Studio", "LM_API_TOKEN", 1234),
-  vllm: own("vLLM", "VLLM_API_KEY", 8000),
-  llamacpp: own("llama-server", "LLAMA_API_KEY", 8080),
+  openai: hostedServer("OpenAI", "OPENAI_API_KEY", "https://api.openai.com/v1"),
+  anthropic: hostedServer("Anthropic", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
+  gemini: hostedServer("Gemini", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
+  deepseek: hostedServer("DeepSeek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1"),
+  openrouter: hostedServer("OpenRouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
+  mistral: hostedServer("Mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"),
+  groq: hostedServer("Groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
+  lmstudio: localServer("LM Studio", "LM_API_TOKEN", 1234),
+  vllm: localServer("vLLM", "VLLM_API_KEY", 8000),
+  llamacpp: localServer("llama-server", "LLAMA_API_KEY", 8080),
 } as const satisfies Readonly<Record<string, ProviderServer>>;
 
 export type KeyedProvider = keyof typeof PROVIDER_SERVERS;

@@ -271,7 +271,7 @@ export class NativeCalls {
         const read = readArguments(args);
         const meant = "wrong" in read ? {} : { args: read.args };
         const [reason, nearest] = [tools.unknown(written), tools.nearest(written)];
-        malformed.push({ id, name: shown(written), reason, missed: "not_offered", nearest, ...meant });
+        malformed.push({ id, name: clipName(written), reason, missed: "not_offered", nearest, ...meant });
         continue;
       }
       const read = readArguments(args);
@@ -283,7 +283,7 @@ export class NativeCalls {
 }
 
 const MAX_SHOWN_LENGTH = 80;
-const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFormed();
+const clipName = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFormed();
 
 type Arguments = { readonly args: ToolCall["args"] } | { readonly wrong: string };
 
@@ -299,12 +299,12 @@ export function readArguments(text: string): Arguments {
   const outer = text.trim() === "" ? "{}" : text;
   const first = parsed(outer);
   if ("wrong" in first) return first;
-  if (typeof first.value !== "string") return checked(outer, first.value);
+  if (typeof first.value !== "string") return checkArguments(outer, first.value);
   const inner = parsed(first.value);
-  return "wrong" in inner ? { wrong: noObject(first.value) } : checked(first.value, inner.value);
+  return "wrong" in inner ? { wrong: noObject(first.value) } : checkArguments(first.value, inner.value);
 }
 
-function checked(json: string, value: unknown): Arguments {
+function checkArguments(json: string, value: unknown): Arguments {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { wrong: noObject(value) };
   const { depth, twice } = surveyJson(json);
   if (twice !== null)

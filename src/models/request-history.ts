@@ -38,12 +38,13 @@ export function conversationOf(messages: readonly Message[]): RequestTranscript 
   for (const message of messages.slice(head.length)) turns.add(message);
   turns.settle();
   return {
-    system: joined(head.map(({ role, ...rest }) => ("text" in rest ? rest.text : role))),
+    system: joinTexts(head.map(({ role, ...rest }) => ("text" in rest ? rest.text : role))),
     turns: turns.list,
   };
 }
 
-const joined = (texts: readonly string[]): string => texts.filter((text) => text.trim() !== "").join("\n\n");
+const joinTexts = (texts: readonly string[]): string =>
+  texts.filter((text) => text.trim() !== "").join("\n\n");
 
 class Turns {
   readonly list: Turn[] = [];
@@ -84,8 +85,8 @@ class Turns {
     if (before !== undefined) this.list.pop();
     this.list.push({
       role: "assistant",
-      text: before === undefined ? text : joined([before.text, text]),
-      thinking: before === undefined ? thinking : joined([before.thinking, thinking]),
+      text: before === undefined ? text : joinTexts([before.text, text]),
+      thinking: before === undefined ? thinking : joinTexts([before.thinking, thinking]),
       calls,
     });
     if (calls.length === 0) return;
@@ -107,7 +108,7 @@ class Turns {
     this.settle();
     const last = this.list.at(-1);
     if (last?.role !== "user") this.list.push({ role: "user", text });
-    else this.list.splice(-1, 1, { role: "user", text: joined([last.text, text]) });
+    else this.list.splice(-1, 1, { role: "user", text: joinTexts([last.text, text]) });
   }
 }
 

@@ -147,13 +147,13 @@ function pathRuling(effect: PathEffect, places: PolicyPlaces): Rule {
   if (broad && effect.kind === "delete")
     return {
       id: "delete.broad",
-      reason: `${by} deletes everything in ${shown(path, places)}`,
+      reason: `${by} deletes everything in ${displayPath(path, places)}`,
       worth: DENIED,
     };
   if (broad)
     return {
       id: "permissions.broad",
-      reason: `${by} changes the permissions of everything in ${shown(path, places)}`,
+      reason: `${by} changes the permissions of everything in ${displayPath(path, places)}`,
       worth: DENIED,
     };
   return changeRuling(effect, path, places);
@@ -168,7 +168,7 @@ const OWN_ENVIRONMENT = "/proc/self/environ";
 
 function readRuling(path: string, by: string, places: PolicyPlaces): Rule {
   const { kind, secret, ignored } = places.facts(path, "read");
-  const what = shown(path, places);
+  const what = displayPath(path, places);
   if (ignored)
     return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, worth: DENIED };
   if (secret !== null) {
@@ -184,7 +184,7 @@ function readRuling(path: string, by: string, places: PolicyPlaces): Rule {
 
 function changeRuling({ kind, by }: PathEffect, path: string, places: PolicyPlaces): Rule {
   const facts = places.facts(path, "write");
-  const what = shown(path, places);
+  const what = displayPath(path, places);
   if (facts.trap !== null)
     return { id: "write.trap", reason: `the host obeys ${what}: ${facts.trap}`, worth: DENIED };
   switch (facts.kind) {
@@ -214,7 +214,7 @@ const VERBS = {
 } as const;
 
 /** The path as people write it, with `~`. */
-function shown(path: string, { workspace, home }: PolicyPlaces): string {
+function displayPath(path: string, { workspace, home }: PolicyPlaces): string {
   if (path === workspace) return "the workspace";
   if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
   if (path === home) return "the home folder";
@@ -293,20 +293,20 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Poli
     case "settings":
       return places.isProject(path)
         ? { id: "code.settings", reason: `${by} obeys the project's settings`, worth: HARMLESS }
-        : elsewhere(path, `${by} obeys settings from outside the workspace`, places);
+        : outsideCodeRule(path, `${by} obeys settings from outside the workspace`, places);
     case "check":
       return places.isProject(path)
         ? { id: "code.check", reason: `${by} runs the project's own checks`, worth: IN_WORKSPACE }
-        : elsewhere(path, `${by} runs code from outside the workspace`, places);
+        : outsideCodeRule(path, `${by} runs code from outside the workspace`, places);
     case "project":
       return places.isProject(path)
         ? { id: "code.project", reason: `${by} runs code of the project`, worth: CONTAINED }
-        : elsewhere(path, `${by} runs code from outside the workspace`, places);
+        : outsideCodeRule(path, `${by} runs code from outside the workspace`, places);
   }
 }
 
 /** The box also contains third-party code that lies in the workspace or among temporary files. */
-function elsewhere(path: CodeEffect["path"], reason: string, places: PolicyPlaces): Rule {
+function outsideCodeRule(path: CodeEffect["path"], reason: string, places: PolicyPlaces): Rule {
   const kind = path === null ? "outside" : places.facts(path, "read").kind;
   const worth = kind === "workspace" || kind === "temp" ? CONTAINED : UNKNOWN_DEED;
   return { id: "code.elsewhere", reason, worth };

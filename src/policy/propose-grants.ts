@@ -313,7 +313,7 @@ const classesOf = (kind: string, token: string): readonly string[] =>
 /**
  * Joins texts of one shape. `write` gives the text for parts in which they differ; parts that are equal in all stay.
  */
-export function joined(
+export function joinShapes(
   shapes: readonly Shape[],
   write: (piece: Required<Piece>) => string,
 ): { readonly text: string; readonly differs: boolean } {

@@ -1,5 +1,5 @@
 import type { Mode, Verdict } from "../core/decision.ts";
-import { below, isInside } from "../core/file-names.ts";
+import { pathBelow, isInside } from "../core/file-names.ts";
 import { holdsMask, maskSecrets } from "../core/secrets.ts";
 import { visibleLine } from "../core/visible.ts";
 import { firstLines } from "../core/wording.ts";
@@ -175,7 +175,7 @@ class ProposalMaker {
   examples({ kept, rules, compiled }: Made, { refused }: Recording): readonly ProposedExample[] {
     const candidates: readonly (ProposedExample & { readonly folder?: string })[] = [
       ...kept.map(({ text, folder, mode }) => ({
-        ...where(text, folder, mode),
+        ...placeFields(text, folder, mode),
         want: "allow" as const,
         class: "recorded" as const,
         why: "it ran",
@@ -184,14 +184,16 @@ class ProposalMaker {
         command === undefined
           ? []
           : {
-              ...where(command.text, command.folder, command.mode),
+              ...placeFields(command.text, command.folder, command.mode),
               want: decision === "deny" ? ("deny" as const) : ("not-allow" as const),
               class: "refused" as const,
               why: `${reason} (${rule})`,
             },
       ),
-      ...rules.flatMap(({ notMatch = [] }) => notMatch.map((cmd) => beyond(cmd, "no rule covers it"))),
-      beyond("curl https://example.com/", "no host was named"),
+      ...rules.flatMap(({ notMatch = [] }) =>
+        notMatch.map((cmd) => outsideExample(cmd, "no rule covers it")),
+      ),
+      outsideExample("curl https://example.com/", "no host was named"),
     ];
     return candidates.flatMap((each) => {
       const { folder, ...example } = each;
@@ -270,7 +272,7 @@ class ProposalMaker {
 
   #below(path: string): string {
     const { workspace } = this.#around;
-    return isInside(workspace, path) ? below(workspace, path) || "." : path;
+    return isInside(workspace, path) ? pathBelow(workspace, path) || "." : path;
   }
 
   #shown(path: string): string {
@@ -297,7 +299,7 @@ const unique = (forms: readonly RuleForm[]): readonly RuleForm[] => {
 const compiledFrom = (forms: readonly RuleForm[]): UserRules =>
   readRules(forms, "user").examples.map(({ rule }) => rule);
 
-const where = (
+const placeFields = (
   cmd: string,
   folder: string | undefined,
   mode: Mode,
@@ -307,7 +309,7 @@ const where = (
   mode: strictMode(mode),
 });
 
-const beyond = (cmd: string, why: string): ProposedExample => ({
+const outsideExample = (cmd: string, why: string): ProposedExample => ({
   cmd,
   want: "not-allow",
   class: "beyond",
@@ -340,8 +342,8 @@ export function proposalText(
   const lines = [
     `Rules for what ${of} ${sessions.join(", ")} needed; see docs/policy-rules.md.`,
     hostsLine(allow_domains),
-    ...listed("Not allowed by any rule here", left),
-    ...listed("Refused, so not proposed", refused),
+    ...sectionLines("Not allowed by any rule here", left),
+    ...sectionLines("Refused, so not proposed", refused),
   ];
   const head = lines.map((line) => (line === "" ? "#\n" : `# ${line}\n`)).join("");
   return rules.length === 0 ? head : `${head}\n${rules.map(tomlRule).join("\n")}`;
@@ -354,7 +356,7 @@ function hostsLine(grants: readonly string[]): string {
   return `Hosts that were needed: --allow-domain ${/[*[]/.test(list) ? `'${list}'` : list}`;
 }
 
-function listed(name: string, list: readonly Unproposed[]): readonly string[] {
+function sectionLines(name: string, list: readonly Unproposed[]): readonly string[] {
   if (list.length === 0) return [];
   const lines = firstLines(list, MAX_TOLD, ({ what, reason }) => `${cut(what)}: ${cut(reason)}`);
   return ["", `${name}:`, ...lines.map((line) => `  ${line}`)];

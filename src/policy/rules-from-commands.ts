@@ -1,11 +1,11 @@
 /** Rules made from commands: the narrowest ones for a single command, a general one for several of one shape. */
-import { below, isInside } from "../core/file-names.ts";
+import { pathBelow, isInside } from "../core/file-names.ts";
 import { clipped } from "../core/wording.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, TextEffects } from "./decide.ts";
 import { type Called, isAside } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
 import { type PolicyPlaces, placesFor, rulingOf } from "./judge-effects.ts";
-import { asGlob, joined, type Shape, shapeOf } from "./propose-grants.ts";
+import { asGlob, joinShapes, type Shape, shapeOf } from "./propose-grants.ts";
 import {
   type Examples,
   isNeverAllowed,
@@ -180,8 +180,8 @@ const pathTexts = (paths: readonly string[], { workspace, home, relative }: Nami
   [...new Set(paths)]
     .filter((path) => !/[*?[\]\\]/.test(path))
     .map((path) => {
-      if (relative && isInside(workspace, path)) return below(workspace, path) || ".";
-      return isInside(home, path) ? `~/${below(home, path)}`.replace(/\/$/, "") : path;
+      if (relative && isInside(workspace, path)) return pathBelow(workspace, path) || ".";
+      return isInside(home, path) ? `~/${pathBelow(home, path)}`.replace(/\/$/, "") : path;
     });
 
 /*
@@ -243,8 +243,11 @@ export const wordsOf = ({ prefix = [] }: RuleForm): readonly string[] =>
   prefix.map((word) => (typeof word === "string" ? word : (word[0] ?? "")));
 
 /** Joins texts of one shape, with a pattern where they differ. */
-const merged = (texts: readonly string[], write: Parameters<typeof joined>[1]): ReturnType<typeof joined> =>
-  joined(
+const merged = (
+  texts: readonly string[],
+  write: Parameters<typeof joinShapes>[1],
+): ReturnType<typeof joinShapes> =>
+  joinShapes(
     texts.map((text): Shape => shapeOf(text)),
     write,
   );
@@ -368,7 +371,9 @@ export function failedExamples(
           : [failed("match", number, `match: ${unmatched(text, rule, judged)}`)];
       }),
       ...notMatch.flatMap((text, number) =>
-        decides(rule, judge(text)) ? [failed("notMatch", number, `notMatch: ${shown(text)} is matched`)] : [],
+        decides(rule, judge(text))
+          ? [failed("notMatch", number, `notMatch: ${quoteText(text)} is matched`)]
+          : [],
       ),
     ];
   });
@@ -382,8 +387,8 @@ function unmatched(text: string, rule: UserRule, { decision, rules }: CommandDec
   const [first] = rules;
   const why = first === undefined || first.id === rule.id ? "" : `: ${first.reason} (${first.id})`;
   return rule.decision === "allow" && decision !== "allow"
-    ? `${shown(text)} is still ${decision === "deny" ? "denied" : "asked about"}${why}`
-    : `${shown(text)} is not matched`;
+    ? `${quoteText(text)} is still ${decision === "deny" ? "denied" : "asked about"}${why}`
+    : `${quoteText(text)} is not matched`;
 }
 
-const shown = (text: string): string => JSON.stringify(clipped(text, 80));
+const quoteText = (text: string): string => JSON.stringify(clipped(text, 80));

@@ -37,7 +37,7 @@ export class Html {
   readonly #text: string;
 
   constructor(parts: TemplateStringsArray, values: readonly Value[]) {
-    this.#text = parts.map((part, at) => part + shown(values[at])).join("");
+    this.#text = parts.map((part, at) => part + htmlOf(values[at])).join("");
   }
 
   toString(): string {
@@ -51,10 +51,10 @@ type Value = string | number | Html | readonly (string | Html)[] | undefined;
 export const markup = (parts: TemplateStringsArray, ...values: readonly Value[]): Html =>
   new Html(parts, values);
 
-function shown(value: Value): string {
+function htmlOf(value: Value): string {
   if (value === undefined) return "";
   if (value instanceof Html) return value.toString();
-  if (typeof value === "object") return value.map(shown).join("");
+  if (typeof value === "object") return value.map(htmlOf).join("");
   return escaped(String(value));
 }
 

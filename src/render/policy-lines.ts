@@ -8,7 +8,7 @@ import {
 } from "../core/decision.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import { counted } from "../core/wording.ts";
-import { type Cell, cellsOf, fitted, hanging, widthOf } from "./tty/columns.ts";
+import { type Cell, cellsOf, fitToWidth, hanging, widthOf } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
@@ -129,7 +129,7 @@ function partLines({ span, verdict, rules }: Part, telling: RuleContext): readon
   const { explained, stream } = telling;
   const beside = verdict === explained.decision.decision ? "" : ` (${verdict})`;
   return [
-    ...marked(explained.text, { span, verdict }, stream),
+    ...markPart(explained.text, { span, verdict }, stream),
     ...rules.flatMap((rule) => [
       ruleLine(rule, stream, beside),
       ...(verdict === "allow" ? [] : hintLines(rule, telling)),
@@ -145,13 +145,13 @@ function hintLines({ id }: MatchedRule, { explained, hints }: RuleContext): read
   return [`${INDENT}to pass: ${hint}`];
 }
 
-function marked(
+function markPart(
   text: string,
   { span, verdict }: Pick<Part, "span" | "verdict">,
   stream: Output,
 ): readonly string[] {
   const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
-  if (stream.plain) return [`${INDENT}at: ${fitted(text.slice(...span) || "its end", width - 4)}`];
+  if (stream.plain) return [`${INDENT}at: ${fitToWidth(text.slice(...span) || "its end", width - 4)}`];
   const lines = markedLines(text, span, width);
   const more = lines.length - MAX_LINES;
   return [

@@ -75,7 +75,7 @@ function linesRenderer(
   const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock });
   return {
     take: (received) => {
-      const event = cleaned(received, clean);
+      const event = cleanStrings(received, clean);
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
@@ -170,7 +170,7 @@ export class RunJson {
   #line(event: AgentEvent | undefined): string {
     if (event === undefined) return "";
     const { type, run, seq, ...own } = event;
-    return `${inertJson(cleaned({ type, run, seq, ...own }, this.#clean))}\n`;
+    return `${inertJson(cleanStrings({ type, run, seq, ...own }, this.#clean))}\n`;
   }
 }
 
@@ -195,13 +195,13 @@ function ready(text: string): number {
 }
 
 /** Returns the same value with `clean` applied to every string in it, at any depth. */
-export function cleaned<T>(value: T, clean: (text: string) => string): T;
-export function cleaned(value: unknown, clean: (text: string) => string): unknown {
+export function cleanStrings<T>(value: T, clean: (text: string) => string): T;
+export function cleanStrings(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === "string") return clean(value);
-  if (Array.isArray(value)) return value.map((inner) => cleaned<unknown>(inner, clean));
+  if (Array.isArray(value)) return value.map((inner) => cleanStrings<unknown>(inner, clean));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, cleaned<unknown>(inner, clean)]),
+    Object.entries(value).map(([key, inner]) => [key, cleanStrings<unknown>(inner, clean)]),
   );
 }
 

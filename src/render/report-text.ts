@@ -26,7 +26,7 @@ import {
   type Worded,
 } from "./report-form.ts";
 import { targetOf } from "./tty/call-lines.ts";
-import { fitted, mark, widthOfStream, wrapped } from "./tty/columns.ts";
+import { fitToWidth, mark, widthOfStream, wrapped } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 const MAX_PATHS = 50;
@@ -36,7 +36,7 @@ const MAX_ANSWER = 40;
 export function reportText(report: Report, stream: Output): string {
   const page = new Page(stream);
   const { session, runs } = report;
-  page.line(styleText("bold", fitted(session.title, page.width), { stream }));
+  page.line(styleText("bold", fitToWidth(session.title, page.width), { stream }));
   page.line(
     page.facts([
       visibleLine(session.id),
@@ -92,7 +92,7 @@ function refusalsText({ refusals }: RunReport, page: Page): void {
   if (refusals.length === 0) return;
   page.heading(`refused (${refusals.length})`);
   for (const { tool, target, decision, rule, reason } of refusals) {
-    page.line(`  ${fitted(`${tool}  ${target}`, page.width - 2)}`);
+    page.line(`  ${fitToWidth(`${tool}  ${target}`, page.width - 2)}`);
     const who = decision === "deny" ? "denied" : "asked, and refused";
     page.line(`    ${page.coloured({ tone: "bad", text: `${who}: ${reason} (${rule})` })}`);
   }
@@ -141,7 +141,7 @@ function besideText({ end }: RunReport, page: Page): void {
 function listText(name: string, items: readonly string[], page: Page): void {
   if (items.length === 0) return;
   page.heading(name);
-  for (const item of items) page.line(`  ${fitted(item, page.width - 2)}`);
+  for (const item of items) page.line(`  ${fitToWidth(item, page.width - 2)}`);
 }
 
 function endText(run: RunReport, page: Page): void {
@@ -194,10 +194,10 @@ function stepText(step: ReportStep, page: Page): void {
       page.line(callText(step, page, indent));
       return;
     case "remark":
-      page.line(`${indent}${page.dim(fitted(step.text, page.width - indent.length))}`);
+      page.line(`${indent}${page.dim(fitToWidth(step.text, page.width - indent.length))}`);
       return;
     case "said":
-      page.line(`${indent}${fitted(step.text.trim(), page.width - indent.length)}`);
+      page.line(`${indent}${fitToWidth(step.text.trim(), page.width - indent.length)}`);
   }
 }
 
@@ -208,7 +208,7 @@ function callText(call: CallReport, page: Page, indent: string): string {
   const words = denied ? [verdictWords(call)] : [verdictWords(call), endWords(call)];
   const room =
     page.width - indent.length - words.reduce((sum, { text }) => sum + text.length + 2, time.length);
-  const what = fitted(`${call.tool} ${targetOf(call.args)}`.trim(), Math.max(24, room));
+  const what = fitToWidth(`${call.tool} ${targetOf(call.args)}`.trim(), Math.max(24, room));
   return `${indent}${what}  ${words.map((word) => page.coloured(word)).join("  ")}${page.dim(time)}`;
 }
 
@@ -308,15 +308,15 @@ export function rerunLines(rerun: ShownRerun, stream: Output): string {
   const { command, outcome, then, now, difference, reason } = rerun;
   const width = widthOfStream(stream);
   const lines = [
-    `${styleText(OUTCOME_COLOURS[outcome], outcome.padEnd(8), { stream })} ${fitted(command, width - 9)}`,
+    `${styleText(OUTCOME_COLOURS[outcome], outcome.padEnd(8), { stream })} ${fitToWidth(command, width - 9)}`,
   ];
   if (reason !== "") lines.push(`    ${visibleLine(reason)}`);
   if (outcome === "differs" && callEndWords(then) !== callEndWords(now))
     lines.push(`    then ${callEndWords(then)}, now ${callEndWords(now)}`);
   if (difference !== null)
     lines.push(
-      `    line ${difference.line} then: ${fitted(difference.then ?? "(no such line)", width - 24)}`,
-      `    line ${difference.line} now:  ${fitted(difference.now ?? "(no such line)", width - 24)}`,
+      `    line ${difference.line} then: ${fitToWidth(difference.then ?? "(no such line)", width - 24)}`,
+      `    line ${difference.line} now:  ${fitToWidth(difference.now ?? "(no such line)", width - 24)}`,
     );
   return `${lines.join("\n")}\n`;
 }

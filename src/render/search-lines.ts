@@ -1,6 +1,6 @@
 import { counted, formatDuration, formatSize } from "../core/wording.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { fitted, mark, widthOfStream } from "./tty/columns.ts";
+import { fitToWidth, mark, widthOfStream } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 interface Hit {
@@ -20,10 +20,12 @@ export function hitLines(hits: readonly Hit[], stream: Output): string {
       const place = styleText("bold", `${visibleLine(hit.path)}:${hit.start}-${hit.end}`, { stream });
       const symbol = hit.symbol === null ? "" : ` ${visibleLine(hit.symbol)}`;
       const why =
-        hit.why === "" ? "" : `${styleText("dim", fitted(`  ${visibleLine(hit.why)}`, width), { stream })}\n`;
+        hit.why === ""
+          ? ""
+          : `${styleText("dim", fitToWidth(`  ${visibleLine(hit.why)}`, width), { stream })}\n`;
       const lines = visible(hit.preview)
         .split("\n")
-        .map((line) => `${fitted(`    ${line}`, width)}\n`);
+        .map((line) => `${fitToWidth(`    ${line}`, width)}\n`);
       return `${place}${symbol}\n${why}${lines.join("")}`;
     })
     .join("\n");

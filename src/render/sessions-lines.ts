@@ -7,7 +7,7 @@ import { counted } from "../core/wording.ts";
 import { ageOf } from "./environment-lines.ts";
 import { costWords, type RunCost } from "./report-form.ts";
 import { questionRows } from "./tty/call-lines.ts";
-import { columnsOf, fitted } from "./tty/columns.ts";
+import { columnsOf, fitToWidth } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 interface View {
@@ -135,7 +135,7 @@ function fittedRows(
     widths[column] = width - less;
     over -= less;
   }
-  return rows.map((row) => row.map((cell, column) => fitted(cell, widths[column] ?? 0)));
+  return rows.map((row) => row.map((cell, column) => fitToWidth(cell, widths[column] ?? 0)));
 }
 
 /** A session in the order of its records. */

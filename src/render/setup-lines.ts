@@ -81,10 +81,10 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
   const cells = chats.map(({ model, assumed: { context, origin, tools, calls, thinking, cache } }) => [
     visibleLine(model),
     `${formatCount(context)} ${origin.context}`,
-    `${yes(tools)} ${origin.tools}`,
+    `${yesOrNo(tools)} ${origin.tools}`,
     `${calls} ${origin.calls}`,
-    `${yes(thinking)} ${origin.thinking}`,
-    `${yes(cache)} ${origin.cache}`,
+    `${yesOrNo(thinking)} ${origin.thinking}`,
+    `${yesOrNo(cache)} ${origin.cache}`,
   ]);
   const [heads = "", ...rowsOfChats] = alignedRows([MODEL_HEADS, ...cells]);
   const width = Math.max(MODEL_HEADS[0].length, ...cells.map(([name = ""]) => columnsOf(name)));
@@ -101,7 +101,7 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
 
 const NOT_FOR = { embedding: "only embeds, for search; cannot chat", other: "cannot chat" } as const;
 
-const yes = (value: boolean): string => (value ? "yes" : "no");
+const yesOrNo = (value: boolean): string => (value ? "yes" : "no");
 
 type AttackState = "held" | "broken" | "not shown";
 

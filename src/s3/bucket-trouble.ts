@@ -126,7 +126,7 @@ export function refusalOf(refusal: BucketRefusal, request: BucketRequest): Bucke
       },
     );
   return (
-    elsewhere(refusal, request) ??
+    bucketElsewhere(refusal, request) ??
     notThere(refusal, request) ??
     contentRefused(refusal, request, message) ??
     notAllowed(refusal, request, message) ??
@@ -141,7 +141,7 @@ export function refusalOf(refusal: BucketRefusal, request: BucketRequest): Bucke
 }
 
 /** The bucket is in another region, or at another server. */
-function elsewhere(
+function bucketElsewhere(
   { status, code, region }: BucketRefusal,
   { access, what, bucket }: BucketRequest,
 ): BucketTrouble | undefined {

@@ -8,7 +8,7 @@ import { SqliteConnection, privateFile } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { setAside } from "./index-folders.ts";
 import type { Chunk } from "./search-store.ts";
-import { packed, unit, unpacked } from "./stores/embedded-vectors.ts";
+import { packVector, unit, unpacked } from "./stores/embedded-vectors.ts";
 
 /** An embedding model: the texts that it is given, what it is asked for, and the cache of its vectors. */
 
@@ -104,17 +104,21 @@ export function checkedVectors(
   dimension: number,
 ): readonly Float32Array[] {
   if (vectors.length !== texts)
-    throw wrong(`the model returned ${vectors.length} vectors for ${texts} texts`);
+    throw embeddingError(`the model returned ${vectors.length} vectors for ${texts} texts`);
   for (const vector of vectors) {
     if (vector.length !== dimension)
-      throw wrong(`a vector has ${vector.length} dimensions, but this model's vectors have ${dimension}`);
-    if (!vector.every(Number.isFinite)) throw wrong("a vector contains a value that is not a finite number");
-    if (vector.every((number) => number === 0)) throw wrong("a vector is all zeros");
+      throw embeddingError(
+        `a vector has ${vector.length} dimensions, but this model's vectors have ${dimension}`,
+      );
+    if (!vector.every(Number.isFinite))
+      throw embeddingError("a vector contains a value that is not a finite number");
+    if (vector.every((number) => number === 0)) throw embeddingError("a vector is all zeros");
   }
   return vectors;
 }
 
-const wrong = (reason: string): HarnessError => new HarnessError(EXIT.model, `embeddings: ${reason}`, REMEDY);
+const embeddingError = (reason: string): HarnessError =>
+  new HarnessError(EXIT.model, `embeddings: ${reason}`, REMEDY);
 
 /** Indexing waits this long for the model, which may have to be loaded. */
 const PROBE_MS = 60_000;
@@ -280,7 +284,8 @@ class SqliteCache implements VectorCache {
       if (row === undefined) return;
       for (const [text, vector] of vectors) {
         const made = vector.length === row.dimension ? unit(vector) : undefined;
-        if (made !== undefined) connection.run(INSERT, row.number, hashOf(text), this.#now(), packed(made));
+        if (made !== undefined)
+          connection.run(INSERT, row.number, hashOf(text), this.#now(), packVector(made));
       }
       this.#prune(connection);
     });

@@ -78,7 +78,7 @@ export function rank(
     symbol: chunk.symbol,
     score: Math.round(score * 1000) / 1000,
     preview: preview(chunk.text, query, tokenizer),
-    why: why(chunk, query, tokenizer),
+    why: matchedPlaces(chunk, query, tokenizer),
   }));
 }
 
@@ -204,7 +204,7 @@ function endingOf(path: string): string {
 const MAX_NAMED = 8;
 
 /** Where the words of the query are: each is named once, at the most telling place. */
-export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
+export function matchedPlaces(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
   const wanted = new Set(query.words.map(({ word }) => word));
   const places = [
     ["name", tokenizer.found(chunk.symbol ?? "", wanted)],

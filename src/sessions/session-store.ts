@@ -97,7 +97,7 @@ class Store implements SessionStore {
   }
 
   list(filter: SessionFilter): readonly SessionInfo[] {
-    return listed(this.#db, filter);
+    return listSessions(this.#db, filter);
   }
 
   remove(id: string): void {
@@ -175,7 +175,7 @@ export function idByPrefix(typed: string, found: readonly string[]): string {
 const contains = (text: string, query: string): boolean => text.toLowerCase().includes(query.toLowerCase());
 
 /** Newest change first. The search includes messages that were rolled back. */
-function listed(db: Database, { workspace, query = "", limit }: SessionFilter): readonly SessionInfo[] {
+function listSessions(db: Database, { workspace, query = "", limit }: SessionFilter): readonly SessionInfo[] {
   const rows =
     workspace === undefined
       ? (db.all(`${INFO} ${NEWEST_FIRST}`) as readonly SessionInfo[])

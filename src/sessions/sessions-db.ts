@@ -52,7 +52,7 @@ export function openDatabase(opening: Opening): Database {
     makeFolder(path.dirname(file));
     const lock = new DatabaseLock(privateFile(`${file}.lock`), patienceMs);
     try {
-      return new Database(opened(opening, lock), file, lock);
+      return new Database(openUnderLock(opening, lock), file, lock);
     } catch (thrown) {
       lock[Symbol.dispose]();
       throw thrown;
@@ -66,7 +66,7 @@ export function openDatabase(opening: Opening): Database {
  * Looks again under each stricter lock, because another process may have done the work meanwhile. Ends with the mildest
  * lock.
  */
-function opened(opening: Opening, lock: DatabaseLock): DatabaseSync {
+function openUnderLock(opening: Opening, lock: DatabaseLock): DatabaseSync {
   for (let level: LockLevel = "shared"; ;) {
     lock.take(level);
     const look = inspect(opening);
@@ -450,7 +450,7 @@ const GLANCE_MS = 100;
 export function knownSessions(stateDir: string, workspace: string, limit: number): readonly KnownSession[] {
   const sql =
     "SELECT id, title, model FROM sessions ORDER BY workspace = ? DESC, changed DESC, id DESC LIMIT ?";
-  return known(stateDir, sql, workspace, limit).map(({ id, title, model }) => ({
+  return knownRows(stateDir, sql, workspace, limit).map(({ id, title, model }) => ({
     id: String(id),
     title: String(title),
     model: String(model),
@@ -460,13 +460,13 @@ export function knownSessions(stateDir: string, workspace: string, limit: number
 /** The folder's notes, under the same terms, newest first. */
 export function knownNotes(stateDir: string, workspace: string, limit: number): readonly KnownNote[] {
   const sql = "SELECT number, title FROM notes WHERE workspace = ? ORDER BY number DESC LIMIT ?";
-  return known(stateDir, sql, workspace, limit).map(({ number, title }) => ({
+  return knownRows(stateDir, sql, workspace, limit).map(({ number, title }) => ({
     number: Number(number),
     title: String(title),
   }));
 }
 
-function known(
+function knownRows(
   stateDir: string,
   sql: string,
   workspace: string,

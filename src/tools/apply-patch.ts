@@ -7,9 +7,16 @@ import { type AnyTool, anyTool, type Facts, failed, NO_FACTS, ok, type ToolResul
 import { type FilePatch, type Hunk, PatchMistake, readPatch } from "./patch-reader.ts";
 import { BOM, knownContent, markWritten, unreadPaths } from "./read-file.ts";
 import { boundedDiff, compactDiff, nearestPlace, placeShown } from "./text-edit.ts";
-import { absolute, type FileRefusal, forgiving, refusal, shown, type ToolContext } from "./tool-context.ts";
+import {
+  absolute,
+  type FileRefusal,
+  lenientInput,
+  refusal,
+  displayPath,
+  type ToolContext,
+} from "./tool-context.ts";
 
-const input = forgiving(z.strictObject({ patch: z.string() }));
+const input = lenientInput(z.strictObject({ patch: z.string() }));
 
 export const applyPatchTool = (context: ToolContext): AnyTool =>
   anyTool({
@@ -53,14 +60,14 @@ async function apply(
   const made = await commit(box, plan.steps);
   if (made.kind === "refused") {
     const result = refusal(context, made.refused);
-    const stuck = made.stuck.map((path) => shown(context.workspace, path)).join(", ");
+    const stuck = made.stuck.map((path) => displayPath(context.workspace, path)).join(", ");
     const rest = stuck === "" ? NOTHING : `These files could not be put back: ${stuck}.`;
     return { ...result, text: `${result.text}\n${rest}` };
   }
   for (const { path, after } of plan.steps)
     if (after === undefined) context.seen.forget(path);
     else await markWritten(context, box, path, after.content);
-  return ok(stepsReport(plan.steps, (path) => shown(context.workspace, path)));
+  return ok(stepsReport(plan.steps, (path) => displayPath(context.workspace, path)));
 }
 
 type PlanResult =
@@ -78,8 +85,8 @@ async function planOf(context: ToolContext, box: Box, files: readonly FilePatch[
   };
   try {
     const pathOf = (path: string): string => absolute(context.workspace, path);
-    const nameOf = (path: string): string => shown(context.workspace, path);
-    return { kind: "plan", steps: await planned(files, { pathOf, nameOf, load }) };
+    const nameOf = (path: string): string => displayPath(context.workspace, path);
+    return { kind: "plan", steps: await planSteps(files, { pathOf, nameOf, load }) };
   } catch (thrown) {
     if (!(thrown instanceof PatchMistake)) throw thrown;
     return { kind: "refused", result: refused ?? failed(`${thrown.message}\n${NOTHING}`) };
@@ -228,7 +235,7 @@ interface Sources {
 const NEW_FILE_MODE = 0o644;
 
 /** The result of the patch for all files. Throws the first mistake; nothing is written. */
-async function planned(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
+async function planSteps(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
   const plan = new Plan(sources);
   for (const file of files) await planFile(plan, file, sources);
   return plan.steps();
@@ -394,7 +401,7 @@ function locate(hunk: Hunk, where: HunkContext): HunkPosition {
   const wanted = hunk.lines.flatMap(({ mark, text }) => (mark === "+" ? [] : [text]));
   if (wanted.length === 0) return { at: insertionPoint(hunk, where), loose: false };
   for (const loose of [false, true]) {
-    const found = chosen(candidates(wanted, where.lines, loose), hunk, where, wanted.length);
+    const found = choosePlace(candidates(wanted, where.lines, loose), hunk, where, wanted.length);
     if (found !== undefined) return { at: found, loose };
   }
   throw new PatchMistake(`${where.name}: ${notFoundText(hunk, wanted, where.lines)}`);
@@ -417,7 +424,7 @@ function candidates(wanted: readonly string[], lines: readonly string[], loose: 
   return starts;
 }
 
-function chosen(
+function choosePlace(
   all: readonly number[],
   hunk: Hunk,
   { lines, after, drift, name }: HunkContext,

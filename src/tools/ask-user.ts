@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import { type AskPerson, forgiving } from "./tool-context.ts";
+import { type AskPerson, lenientInput } from "./tool-context.ts";
 
 const MAX_QUESTION = 2000;
 const MAX_CHOICE = 200;
 const MAX_CHOICES = 4;
 
-const input = forgiving(
+const input = lenientInput(
   z.strictObject({
     question: z.string().min(1).max(MAX_QUESTION),
     choices: z.array(z.string().min(1).max(MAX_CHOICE)).max(MAX_CHOICES).optional(),

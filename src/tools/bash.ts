@@ -8,21 +8,21 @@ import {
   type Advise,
   adviseOnce,
   asResult,
-  both,
+  joinOutputs,
   endingOf,
   judgedText,
   KEEP,
   type Keeper,
   keeperOf,
-  plain,
+  plainShell,
   wordsOf,
   wrapped,
 } from "./shell-command.ts";
-import { count, flag, forgiving, isGiven, type ShellState, type ToolContext } from "./tool-context.ts";
+import { count, flag, lenientInput, isGiven, type ShellState, type ToolContext } from "./tool-context.ts";
 
 const MAX_SECONDS = 600;
 
-const input = forgiving(
+const input = lenientInput(
   z
     .strictObject({
       command: z.string().optional(),
@@ -119,7 +119,7 @@ async function run(shell: Shell & State, input: Input, box: Box, signal: AbortSi
   const { context, folder, env } = shell;
   const there = folder === context.workspace ? undefined : await box.stat(folder);
   if (there !== undefined && (there.kind !== "ok" || there.value.kind !== "folder")) return lostFolder(shell);
-  return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
+  return shell.jobs.start(box, { words: plainShell(command), folder, env, timeoutMs: 0 }, signal);
 }
 
 /**
@@ -265,7 +265,7 @@ function knownJob(id: string, job: Job, noted?: string): KnownJob {
     age: () => formatDuration(Math.max(0, Date.now() - begun)),
     fresh: () => {
       const { stdout, stderr } = job.output();
-      const output = both(out.next(stdout), err.next(stderr));
+      const output = joinOutputs(out.next(stdout), err.next(stderr));
       note();
       return output;
     },

@@ -4,7 +4,7 @@ import { type Box, type ExecResult, inputOf } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
 import { asFields } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { adviseOnce, asResult, BASH_ADVICE, both, endingOf, KEEP, wordsOf } from "./shell-command.ts";
+import { adviseOnce, asResult, BASH_ADVICE, joinOutputs, endingOf, KEEP, wordsOf } from "./shell-command.ts";
 
 /** Definition of an added tool. */
 export interface CustomTool {
@@ -81,7 +81,7 @@ async function run(
   const output = wordsOf(result);
   const ending = endingOf(result, output);
   // stderr of a success is chatter; stderr of a failure is the reason.
-  const text = ending.kind === "ok" ? both(wordsOf({ ...result, stderr: NOTHING }), "") : output;
+  const text = ending.kind === "ok" ? joinOutputs(wordsOf({ ...result, stderr: NOTHING }), "") : output;
   const lines = [
     text === "" ? "(no output)" : text,
     ...notes,

@@ -7,11 +7,19 @@ import { type AnyTool, anyTool, failed, NO_FACTS, ok, type ToolResult } from "..
 import { counted } from "../core/wording.ts";
 import { BOM, CRLF, knownContent, markWritten, textAbout, unreadPaths, WITH_BOM } from "./read-file.ts";
 import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./text-edit.ts";
-import { absolute, flag, forgiving, listOf, refusal, shown, type ToolContext } from "./tool-context.ts";
+import {
+  absolute,
+  flag,
+  lenientInput,
+  listOf,
+  refusal,
+  displayPath,
+  type ToolContext,
+} from "./tool-context.ts";
 
-const editForm = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
+const editForm = lenientInput(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
-const editInput = forgiving(
+const editInput = lenientInput(
   z
     .strictObject({
       path: z.string(),
@@ -67,7 +75,7 @@ async function edit(
   edits: readonly Edit[],
 ): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "shows");
-  const name = shown(context.workspace, path);
+  const name = displayPath(context.workspace, path);
   if (known.kind === "refused") return known.result;
   if (known.kind === "absent")
     return failed(`${name}: no such file; write_file makes a new one`, "filesystem");
@@ -84,7 +92,7 @@ async function edit(
   return ok(`${name}: ${counted(done.places, "place")} changed\n${boundedDiff(lines)}`);
 }
 
-const writeInput = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
+const writeInput = lenientInput(z.strictObject({ path: z.string(), content: z.string() }));
 
 /** Losing this many lines of a file matters if at most half of the file remains. */
 const MIN_LOSS = 10;
@@ -118,7 +126,7 @@ async function write(
 ): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
-  const name = shown(context.workspace, path);
+  const name = displayPath(context.workspace, path);
   const { text, kept, lost } = known.kind === "known" ? adapted(known.content, newText) : { text: newText };
   if (lost === true) return failed(`${name}: ${LOST_BYTES}`);
   const content = Buffer.from(text, "utf8");

@@ -3,9 +3,9 @@
 import * as z from "zod";
 import { type Note, NOTE_BOUNDS } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, notRun, type ToolResult } from "../core/tool.ts";
-import { forgiving, listOf, type ToolContext } from "./tool-context.ts";
+import { lenientInput, listOf, type ToolContext } from "./tool-context.ts";
 
-const noteInput = forgiving(
+const noteInput = lenientInput(
   z.strictObject({
     title: z.string().min(1).max(NOTE_BOUNDS.title),
     body: z.string().max(NOTE_BOUNDS.body),
@@ -37,7 +37,7 @@ export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
 const MAX_NOTES = 10;
 const MAX_CHARACTERS = 8000;
 
-const notesInput = forgiving(z.strictObject({ query: z.string().optional() }));
+const notesInput = lenientInput(z.strictObject({ query: z.string().optional() }));
 type NotesInput = z.infer<typeof notesInput>;
 
 /** The notes about the workspace, newest first. */
@@ -49,14 +49,14 @@ export function notesTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
     where: "session",
     concurrent: true,
     facts: () => NO_FACTS,
-    run: ({ query = "" }) => Promise.resolve(listed(notes.find(query, MAX_NOTES + 1), query)),
+    run: ({ query = "" }) => Promise.resolve(noteList(notes.find(query, MAX_NOTES + 1), query)),
   });
 }
 
-function listed(found: readonly Note[], query: string): ToolResult {
+function noteList(found: readonly Note[], query: string): ToolResult {
   if (found.length === 0)
     return { kind: "ok", text: query === "" ? "no notes yet" : `no note has ${JSON.stringify(query)}` };
-  const shown = within(found.slice(0, MAX_NOTES).map(noteText));
+  const shown = textsThatFit(found.slice(0, MAX_NOTES).map(noteText));
   const more = found.length > shown.length ? ["[there are more: give a query]"] : [];
   return { kind: "ok", text: [...shown, ...more].join("\n\n") };
 }
@@ -67,7 +67,7 @@ function noteText({ title, body, tags, written }: Note): string {
 }
 
 /** As many whole notes as fit; if not even the first fits, its beginning. */
-function within(texts: readonly string[]): readonly string[] {
+function textsThatFit(texts: readonly string[]): readonly string[] {
   let left = MAX_CHARACTERS;
   const shown: string[] = [];
   for (const text of texts) {

@@ -312,10 +312,10 @@ const NOTHING = "/dev/null";
 /** Both names without the prefixes a/ and b/. If only one has its prefix, the prefix is a folder's name. */
 function pathPair(old: string, young: string): { readonly old: string; readonly young: string } {
   const lettered = (old === NOTHING || old.startsWith("a/")) && (young === NOTHING || young.startsWith("b/"));
-  return lettered ? { old: bare(old), young: bare(young) } : { old, young };
+  return lettered ? { old: stripSidePrefix(old), young: stripSidePrefix(young) } : { old, young };
 }
 
-const bare = (path: string): string => (path === NOTHING ? path : path.slice(2));
+const stripSidePrefix = (path: string): string => (path === NOTHING ? path : path.slice(2));
 
 function unquoted(text: string): string {
   const inner = /^"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text;
@@ -363,7 +363,7 @@ function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; re
   }
   const [old, young] = [Number(numbers[2] ?? 1), Number(numbers[4] ?? 1)];
   const first = Number(numbers[1]);
-  const body = counted(lines, at + 1, { old, young }) ?? bodyOf(lines, at + 1, looseEnd(lines, at + 1));
+  const body = countedBody(lines, at + 1, { old, young }) ?? bodyOf(lines, at + 1, looseEnd(lines, at + 1));
   const { end, ...found } = body;
   // A range of zero lines names the line before it.
   return {
@@ -373,7 +373,7 @@ function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; re
 }
 
 /** The body, if the counts in its header are right. */
-function counted(lines: readonly string[], start: number, counts: Counts): Body | undefined {
+function countedBody(lines: readonly string[], start: number, counts: Counts): Body | undefined {
   let end = countedEnd(lines, start, counts);
   if (end === undefined) return undefined;
   if (NO_NEWLINE.test(lineAt(lines, end))) end += 1;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { MAX_PLAN, type Plan, PLAN_MARKS, planCounts, type PlanStep } from "../core/run-record.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { visibleWhole } from "../core/visible.ts";
-import { forgiving } from "./tool-context.ts";
+import { lenientInput } from "./tool-context.ts";
 
 type Status = PlanStep["status"];
 
@@ -72,7 +72,7 @@ function lineOf(value: unknown): unknown {
 
 const fieldsOf = (value: object): Readonly<Record<string, unknown>> => ({ ...value });
 
-const input = forgiving(
+const input = lenientInput(
   z.strictObject({
     steps: z.preprocess(
       linesOf,

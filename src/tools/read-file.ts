@@ -9,17 +9,17 @@ import {
   absolute,
   count,
   cutShort,
-  forgiving,
+  lenientInput,
   missing,
   refusal,
-  shown,
+  displayPath,
   type ToolContext,
 } from "./tool-context.ts";
 
 const MAX_LINES = 2000;
 const LINES_OF = "offset is the first line, limit how many lines";
 
-const input = forgiving(
+const input = lenientInput(
   z.strictObject({
     path: z.string(),
     offset: count.describe("first line").optional(),
@@ -48,13 +48,13 @@ async function read(place: Place, wanted: Lines): Promise<ToolResult> {
   if (result.kind !== "ok") return missing(context, box, result);
   const { content, size } = result.value;
   context.seen.saw(path, await tokenOf(box, path, result.value));
-  const name = shown(context.workspace, path);
+  const name = displayPath(context.workspace, path);
   const binary = binaryKind(content, path);
   if (binary !== undefined) return ok(`[${name}: ${binary}, ${formatSize(size)}; not shown]`);
-  return size > MAX_WHOLE_BYTES ? largePage(place, wanted, size) : whole(name, content, wanted);
+  return size > MAX_WHOLE_BYTES ? largePage(place, wanted, size) : filePage(name, content, wanted);
 }
 
-function whole(name: string, content: Uint8Array, { first, most }: Lines): ToolResult {
+function filePage(name: string, content: Uint8Array, { first, most }: Lines): ToolResult {
   const { lines, notes } = textAbout(content);
   if (lines.length === 0) return ok(`[${name} is empty${notes.map((note) => `; ${note}`).join("")}]`);
   if (first > lines.length) return failed(`${name}: offset ${first} is past its end, line ${lines.length}`);
@@ -111,7 +111,7 @@ async function largePage(
     ask(["sed", "-n", `${first},${last}p;${last}q`, "--", path]),
     ask(["grep", "-ac", "", "--", path]),
   ]);
-  const name = shown(context.workspace, path);
+  const name = displayPath(context.workspace, path);
   const cut = cutShort(page, `reading ${name}`) ?? cutShort(counted, `counting the lines of ${name}`);
   if (cut !== undefined) return cut;
   const total = Number(Buffer.from(counted.stdout.head).toString("utf8"));
@@ -170,7 +170,7 @@ export async function knownContent(
   const read = await box.read(path);
   if (read.kind !== "ok")
     return read.code === "ENOENT" ? { kind: "absent" } : refused(refusal(context, read));
-  const name = shown(context.workspace, path);
+  const name = displayPath(context.workspace, path);
   const { content, size } = read.value;
   if (size > content.length) return refused(failed(`${name}: too large for this tool; change it with bash`));
   const seen = context.seen.hashOf(path);
@@ -196,7 +196,7 @@ async function unreadResult(
   box: Box,
   { path, read, shows }: UnreadFile,
 ): Promise<ToolResult> {
-  const name = shown(context.workspace, path);
+  const name = displayPath(context.workspace, path);
   const { lines, notes } = textAbout(read.content);
   const fits = read.content.length <= MAX_SHOWN_BYTES && lines.length > 0 && lines.length <= MAX_SHOWN_LINES;
   if (shows === "keeps" || !fits || binaryKind(read.content, path) !== undefined)

@@ -12,15 +12,15 @@ import {
   count,
   cutShort,
   flag,
-  forgiving,
+  lenientInput,
   missing,
   nameShown,
-  shown,
+  displayPath,
   type ToolContext,
 } from "./tool-context.ts";
 
 /** A look at a folder or a file; without a path, at the workspace. */
-const looksAt = ({ workspace }: ToolContext, path = "."): Facts => ({
+const readingFacts = ({ workspace }: ToolContext, path = "."): Facts => ({
   ...NO_FACTS,
   reads: [absolute(workspace, path)],
 });
@@ -31,7 +31,7 @@ const MAX_LISTED = 10_000;
 
 const BELOW = "glob with a pattern such as src/**/* lists what is below";
 
-const listInput = forgiving(z.strictObject({ path: z.string().optional() }));
+const listInput = lenientInput(z.strictObject({ path: z.string().optional() }));
 
 export const listDirTool = (context: ToolContext): AnyTool =>
   anyTool({
@@ -41,18 +41,20 @@ export const listDirTool = (context: ToolContext): AnyTool =>
     input: listInput,
     concurrent: true,
     where: "box",
-    facts: ({ path }) => looksAt(context, path),
+    facts: ({ path }) => readingFacts(context, path),
     run: async ({ path = "." }, box) => {
       const folder = absolute(context.workspace, path);
       const listed = await box.list(folder);
       if (listed.kind !== "ok") return missing(context, box, listed);
       const entries = listed.value.toSorted((one, other) => (one.name < other.name ? -1 : 1));
       const lines = entries.slice(0, MAX_ENTRIES).map(entryLine);
-      return ok([...lines, `[${shown(context.workspace, folder)}: ${counted(entries.length)}]`].join("\n"));
+      return ok(
+        [...lines, `[${displayPath(context.workspace, folder)}: ${entryCount(entries.length)}]`].join("\n"),
+      );
     },
   });
 
-function counted(entries: number): string {
+function entryCount(entries: number): string {
   if (entries === 0) return "empty";
   const all = `${entries}${entries >= MAX_LISTED ? " or more" : ""} ${entries === 1 ? "entry" : "entries"}`;
   return entries > MAX_ENTRIES ? `${all}, the first ${MAX_ENTRIES} shown; use glob for the others` : all;
@@ -74,7 +76,7 @@ function entryLine({ name, kind, size }: ListedEntry): string {
 
 const MAX_FILES = 300;
 
-const globInput = forgiving(z.strictObject({ pattern: z.string(), path: z.string().optional() }));
+const globInput = lenientInput(z.strictObject({ pattern: z.string(), path: z.string().optional() }));
 
 export const globTool = (context: ToolContext): AnyTool =>
   anyTool({
@@ -83,14 +85,14 @@ export const globTool = (context: ToolContext): AnyTool =>
     input: globInput,
     concurrent: true,
     where: "box",
-    facts: ({ path }) => looksAt(context, path),
+    facts: ({ path }) => readingFacts(context, path),
     run: async ({ pattern, path = "." }, box, signal) => {
       const folder = absolute(context.workspace, path);
       const found = await ripgrep(box, ["--files", "--glob=!.git", "--", folder], signal);
       if (found.kind !== "found") return found;
       const fits = globPattern(asSeenFrom(folder, pattern));
       const files = found.out.split("\0").filter((file) => file !== "" && fits(asSeenFrom(folder, file)));
-      const lines = files.slice(0, MAX_FILES).map((file) => shown(context.workspace, file));
+      const lines = files.slice(0, MAX_FILES).map((file) => displayPath(context.workspace, file));
       const rest =
         files.length > MAX_FILES ? [`[and ${files.length - MAX_FILES} more: narrow the pattern]`] : [];
       const lost = found.lost ? ["[the folder holds too many files to be seen whole: give a path]"] : [];
@@ -191,7 +193,7 @@ const MAX_MATCHES = 200;
 const MAX_LENGTH = 400;
 const MAX_CONTEXT = 20;
 
-const grepInput = forgiving(
+const grepInput = lenientInput(
   z.strictObject({
     pattern: z.string(),
     path: z.string().optional(),
@@ -208,7 +210,7 @@ export const grepTool = (context: ToolContext): AnyTool =>
     input: grepInput,
     concurrent: true,
     where: "box",
-    facts: ({ path }) => looksAt(context, path),
+    facts: ({ path }) => readingFacts(context, path),
     run: async ({ path = ".", ...wanted }, box, signal) => {
       const place = absolute(context.workspace, path);
       const found = await ripgrep(box, [...ripgrepOptions(wanted), "--", place], signal);
@@ -279,7 +281,7 @@ function firstMatches(lines: readonly Line[]): readonly Line[] {
 /** Groups lines by file, with each file's name once above them. */
 function grouped(context: ToolContext, lines: readonly Line[]): readonly string[] {
   return lines.flatMap(({ file, text }, index) =>
-    lines[index - 1]?.file === file ? [text] : [shown(context.workspace, file), text],
+    lines[index - 1]?.file === file ? [text] : [displayPath(context.workspace, file), text],
   );
 }
 
@@ -324,7 +326,7 @@ const DEFAULT_HITS = 5;
 const MAX_HITS = 20;
 const MAX_PREVIEW = 500;
 
-const semanticInput = forgiving(z.strictObject({ query: z.string().min(1), limit: count.optional() }));
+const semanticInput = lenientInput(z.strictObject({ query: z.string().min(1), limit: count.optional() }));
 type SemanticInput = z.infer<typeof semanticInput>;
 
 export function semanticSearchTool(index: Index): AnyTool {

@@ -14,10 +14,10 @@ export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };
 
 /** Output of a command: stdout, then stderr. */
 export function wordsOf({ stdout, stderr }: Pick<ExecResult, "stdout" | "stderr">): string {
-  return both(streamText(stdout), streamText(stderr));
+  return joinOutputs(streamText(stdout), streamText(stderr));
 }
 
-export function both(stdout: string, stderr: string): string {
+export function joinOutputs(stdout: string, stderr: string): string {
   const parts = [trimmed(stdout), trimmed(stderr)];
   if (parts[0] !== "" && parts[1] !== "") return parts.join("\n[stderr]\n");
   return parts.join("");
@@ -32,11 +32,11 @@ function trimmed(output: string): string {
 }
 
 function streamText({ head, tail, lost }: KeptOutput): string {
-  if (lost === 0) return decoded(joined(head, tail));
+  if (lost === 0) return decoded(concatBytes(head, tail));
   return `${decoded(head)}\n[… ${formatSize(lost)} (${lost} bytes) were not kept …]\n${decoded(tail)}`;
 }
 
-function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
+function concatBytes(head: Uint8Array, tail: Uint8Array): Uint8Array {
   if (tail.length === 0) return head;
   const whole = new Uint8Array(head.length + tail.length);
   whole.set(head);
@@ -442,4 +442,4 @@ const END = "END";
 export const wrapped = (command: string): readonly string[] => ["bash", "-c", WRAPPER, "bash", command];
 
 /** Runs a command in a shell that keeps no state. */
-export const plain = (command: string): readonly string[] => ["bash", "-c", command];
+export const plainShell = (command: string): readonly string[] => ["bash", "-c", command];

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, notRun, type ToolResult } from "../core/tool.ts";
-import { count, forgiving, type ToolContext } from "./tool-context.ts";
+import { count, lenientInput, type ToolContext } from "./tool-context.ts";
 
 const PAGE_LENGTH = 20_000;
 /** Bytes of UTF-8, including the line below the page: the limit for any result for the model. */
 const PAGE_BYTES = 29_500;
 
-const input = forgiving(z.strictObject({ id: z.string(), offset: count.optional() }));
+const input = lenientInput(z.strictObject({ id: z.string(), offset: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Pages through the full output of a tool. */

@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { headWithin } from "../core/raw-data.ts";
-import { count, flag, forgiving, isGiven, type Subagents } from "./tool-context.ts";
+import { count, flag, lenientInput, isGiven, type Subagents } from "./tool-context.ts";
 
 const TURNS = { usual: 10, most: 40 } as const;
 const MAX_WAIT_S = 600;
 const MAX_BYTES = 8192;
 const CUT = "\n[the rest was left out]";
 
-const input = forgiving(
+const input = lenientInput(
   z
     .strictObject({
       prompt: z.string().optional(),

@@ -1,7 +1,7 @@
 /** Edits of a text: making them, showing what they changed, and finding the place that a failed one may have meant. */
 
 import { diffArrays } from "diff";
-import { changesOf, differing, hunksOf, lineCounts, splitLines } from "../core/line-diff.ts";
+import { changesOf, differingLines, hunksOf, lineCounts, splitLines } from "../core/line-diff.ts";
 import { numbered } from "./read-file.ts";
 
 export interface Edit {
@@ -16,9 +16,9 @@ type ReplaceResult =
 
 /** All lines that are removed and added. */
 export const linesOf = (before: string, after: string): string =>
-  [...marked("-", before), ...marked("+", after)].join("\n");
+  [...markLines("-", before), ...markLines("+", after)].join("\n");
 
-const marked = (mark: string, text: string): readonly string[] =>
+const markLines = (mark: string, text: string): readonly string[] =>
   text === ""
     ? []
     : text
@@ -49,7 +49,7 @@ function replaceOne(text: string, edit: Edit): ReplaceResult {
     const starts = startsOf(text, form.old);
     if (starts.length > 1 && !edit.all) return notReplaced(ambiguous(text, starts));
     if (starts.length > 0)
-      return { kind: "replaced", text: spliced(text, starts, form), places: starts.length };
+      return { kind: "replaced", text: replaceAt(text, starts, form), places: starts.length };
   }
   return notReplaced(notFoundText(text, edit));
 }
@@ -72,7 +72,7 @@ function startsOf(text: string, old: string): readonly number[] {
   return starts;
 }
 
-function spliced(text: string, starts: readonly number[], { old, new: young }: Edit): string {
+function replaceAt(text: string, starts: readonly number[], { old, new: young }: Edit): string {
   const parts: string[] = [];
   let from = 0;
   for (const at of starts) {
@@ -128,7 +128,7 @@ const MAX_CHANGED_LINES = 400;
 
 export function compactDiff(from: string, to: string): CompactDiff {
   const [before, after] = [splitLines(from), splitLines(to)];
-  const middle = differing(before, after);
+  const middle = differingLines(before, after);
   const maxEditLength = MAX_CHANGED_LINES;
   const runs =
     middle.least > maxEditLength ? undefined : diffArrays(middle.before, middle.after, { maxEditLength });
@@ -173,7 +173,7 @@ const MIN_LIKENESS = 0.5;
 const MAX_COMPARED = 50_000;
 
 export function nearestPlace(wanted: readonly string[], lines: readonly string[]): Place | undefined {
-  const [bare, all] = [wanted.slice(0, MAX_WANTED).map(squeezed), lines.map(squeezed)];
+  const [bare, all] = [wanted.slice(0, MAX_WANTED).map(collapseBlanks), lines.map(collapseBlanks)];
   const text = bare.findIndex((line) => line !== "");
   if (text < 0) return undefined;
   const voted = bestStart(bare, all);
@@ -194,7 +194,7 @@ export function placeShown({ first, last }: Place, lines: readonly string[]): st
   return numbered(page, first) + more;
 }
 
-const squeezed = (line: string): string => line.replace(/[ \t\r]+/g, " ").trim();
+const collapseBlanks = (line: string): string => line.replace(/[ \t\r]+/g, " ").trim();
 
 /** The first and the last wanted line may be parts of lines. */
 function fitsSpacing(bare: readonly string[], index: number, line: string, found = ""): boolean {
@@ -235,7 +235,7 @@ function mostAlike(wanted: readonly string[], lines: readonly string[]): number 
   const pairs = pairsOf(longest);
   let best = { at: -1, score: MIN_LIKENESS };
   for (const [at, line] of lines.entries()) {
-    const score = likeness(pairs, line);
+    const score = similarity(pairs, line);
     if (score > best.score) best = { at, score };
   }
   return best.at < 0 ? undefined : best.at - index;
@@ -248,7 +248,7 @@ function pairsOf(line: string): ReadonlySet<string> {
   return new Set(Array.from({ length: Math.max(0, end) }, (_, at) => line.slice(at, at + 2)));
 }
 
-function likeness(pairs: ReadonlySet<string>, line: string): number {
+function similarity(pairs: ReadonlySet<string>, line: string): number {
   const others = pairsOf(line);
   const shared = [...others].filter((pair) => pairs.has(pair)).length;
   return shared === 0 ? 0 : (2 * shared) / (pairs.size + others.size);

@@ -95,7 +95,7 @@ export function absolute(workspace: string, path: string): string {
 }
 
 /** Relative to the workspace if the path lies in it, otherwise absolute; a name that would break the line is quoted. */
-export function shown(workspace: string, path: string): string {
+export function displayPath(workspace: string, path: string): string {
   if (path === workspace) return ".";
   return nameShown(asSeenFrom(workspace, path));
 }
@@ -125,7 +125,7 @@ const DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 /** The message to the model for a file operation that the box refused. */
 export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: FileRefusal): ToolResult {
   const { kind, code, path } = refused;
-  const name = shown(workspace, path);
+  const name = displayPath(workspace, path);
   if (kind === "blocked")
     return {
       kind,
@@ -157,7 +157,7 @@ async function hint(context: ToolContext, box: Box, path: string): Promise<strin
   if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;
   const some = names.slice(0, MAX_NAMES).map(nameShown).join(" ");
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  return `. In ${shown(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
+  return `. In ${displayPath(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
 }
 
 /** The result of a program that the box ended; undefined when it exited by itself. */
@@ -199,14 +199,14 @@ const COMMENTARY: ReadonlySet<string> = new Set([
  * Accepts an input as small models send it: null for an omitted field, names of other tools, a list written as text,
  * remarks. Any other name is an error: dropping it would silently ignore what the model meant.
  */
-export function forgiving<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
+export function lenientInput<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
   schema: S,
 ): z.ZodPreprocess<S> {
   const known: ReadonlySet<string> = new Set(Object.keys(schema.shape));
-  return z.preprocess((value) => tidied(value, known), schema);
+  return z.preprocess((value) => normalizeInput(value, known), schema);
 }
 
-function tidied(value: unknown, known: ReadonlySet<string>): unknown {
+function normalizeInput(value: unknown, known: ReadonlySet<string>): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).filter(([name, one]) => one !== null && !isComment(name, one, known));
   const names = new Set(entries.map(([name]) => name));

@@ -183,7 +183,7 @@ export class SeenChains {
 
   /** The commands that led to the process, the outermost first; made visible and cut. */
   of(pid: number, at: number): readonly string[] {
-    return this.#lineOf(pid, at).map(({ words }) => shown(words));
+    return this.#lineOf(pid, at).map(({ words }) => commandText(words));
   }
 
   #lineOf(pid: number, at: number): readonly SeenProcess[] {
@@ -233,7 +233,7 @@ const isOutside = (word: string, workspace: string): boolean =>
   !word.startsWith(`${workspace}/`) &&
   !/^[^/]+\//.test(word);
 
-function shown(words: readonly string[]): string {
+function commandText(words: readonly string[]): string {
   const text = visibleLine(
     words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word}'`)).join(" "),
   );

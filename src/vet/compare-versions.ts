@@ -70,12 +70,12 @@ function changesIn(before: VetReport, after: VetReport): readonly string[] {
     return [does, all(before), all(after)] as const;
   });
   return [["has the", commands(before), commands(after)] as const, ...kinds].flatMap(([does, was, is]) => [
-    ...changeLines(`now ${does}`, without(is, was)),
-    ...changeLines(`no longer ${does}`, without(was, is)),
+    ...changeLines(`now ${does}`, withoutKnown(is, was)),
+    ...changeLines(`no longer ${does}`, withoutKnown(was, is)),
   ]);
 }
 
-const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): ReadonlySet<string> =>
+const withoutKnown = (all: ReadonlySet<string>, known: ReadonlySet<string>): ReadonlySet<string> =>
   new Set([...all].filter((each) => !known.has(each)));
 
 function changeLines(does: string, what: ReadonlySet<string>): readonly string[] {
@@ -105,11 +105,11 @@ const programs = ({ observed }: VetStep): readonly string[] =>
 const TRANSIENT = /^\/(?:tmp|dev|proc|var\/tmp)\/|\/\.(?:cache|npm)\//;
 
 /** Paths outside of the repository only: what a build makes in it differs in every version. */
-function written({ observed }: VetStep): readonly string[] {
+function writtenPaths({ observed }: VetStep): readonly string[] {
   return pathsOf(observed.acts, new Set(["write", "make", "remove", "mode"]));
 }
 
-function read({ observed }: VetStep): readonly string[] {
+function readPaths({ observed }: VetStep): readonly string[] {
   return pathsOf(observed.acts, new Set(["read"]));
 }
 
@@ -125,9 +125,9 @@ const isPersonal = (path: string): boolean => /^\/(?:home\/box|root|etc|opt|usr\
 const KINDS_OF_DEEDS: readonly (readonly [does: string, what: (step: VetStep) => readonly string[]])[] = [
   ["contacts", contacted],
   ["runs", programs],
-  ["writes", written],
+  ["writes", writtenPaths],
   ["changes", ({ changes }) => [...changes.modified, ...changes.deleted]],
-  ["reads", read],
+  ["reads", readPaths],
 ];
 
 /** Facts about a tree that are kept to compare it with another. */

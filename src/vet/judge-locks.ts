@@ -19,7 +19,7 @@ const LOCAL = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
 export function judgeLock(entries: readonly LockEntry[], found: Findings): void {
   // Some locks have no address for the usual registry.
-  const hosts = counted(entries.map(({ resolved }) => hostOf(resolved)));
+  const hosts = countEach(entries.map(({ resolved }) => hostOf(resolved)));
   const known = (host: string): number =>
     Number(host === "" || entries.some(({ ecosystem }) => isPublic(ecosystem, host)));
   const [most] = [...hosts].toSorted((a, b) => b[1] - a[1] || known(b[0]) - known(a[0]))[0] ?? [""];
@@ -31,9 +31,10 @@ export function judgeLock(entries: readonly LockEntry[], found: Findings): void 
     judgeAddress(entry, most, found);
     judgeName(entry, found);
     if (entry.integrity !== "" || !isFromRegistry(entry)) continue;
-    if (some) tell(entry, "lock.integrity", "it has no integrity hash, although others have one", found);
+    if (some)
+      addFinding(entry, "lock.integrity", "it has no integrity hash, although others have one", found);
     else if (isUnproved(entry))
-      tell(
+      addFinding(
         entry,
         "lock.integrity",
         `it has no integrity hash, and comes from ${hostOf(entry.resolved)}`,
@@ -50,7 +51,7 @@ const isUnproved = ({ ecosystem, resolved, from }: LockEntry): boolean =>
   !isPublic(ecosystem, hostOf(resolved)) &&
   !LOCAL.test(hostOf(resolved));
 
-const counted = (values: readonly string[]): ReadonlyMap<string, number> => {
+const countEach = (values: readonly string[]): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
@@ -76,7 +77,12 @@ type Rule =
   | "deps.internal"
   | "lock.alias";
 
-const tell = ({ name, version, from, line }: LockEntry, rule: Rule, words: string, found: Findings): void =>
+const addFinding = (
+  { name, version, from, line }: LockEntry,
+  rule: Rule,
+  words: string,
+  found: Findings,
+): void =>
   found.add(rule, `${name}${version === "" ? "" : ` ${version}`}: ${words}`, {
     path: from,
     ...(line === undefined ? {} : { line }),
@@ -87,20 +93,21 @@ function judgeAddress(entry: LockEntry, most: string, found: Findings): void {
   if (resolved === "") return;
   const host = hostOf(resolved);
   if (/^(?:git\+)?(?:http|git|ftp):\/\//.test(resolved) && !LOCAL.test(host))
-    tell(entry, "lock.insecure", resolved, found);
+    addFinding(entry, "lock.insecure", resolved, found);
   else if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(host) && !LOCAL.test(host))
-    tell(entry, "lock.host", resolved, found);
+    addFinding(entry, "lock.host", resolved, found);
   else if (imitatedBy(resolved.replace(/^[\w-]+\+/, "")) !== undefined)
-    tell(
+    addFinding(
       entry,
       "lock.host",
       `${resolved}: it imitates ${imitatedBy(resolved.replace(/^[\w-]+\+/, ""))}`,
       found,
     );
   else if (host !== "" && host !== most && !isPublic(ecosystem, host))
-    tell(entry, "lock.host", resolved, found);
-  else if (GIT.test(resolved) && ecosystem !== "composer") tell(entry, "lock.elsewhere", resolved, found);
-  else if (host !== "" && !isPublic(ecosystem, host)) tell(entry, "lock.elsewhere", resolved, found);
+    addFinding(entry, "lock.host", resolved, found);
+  else if (GIT.test(resolved) && ecosystem !== "composer")
+    addFinding(entry, "lock.elsewhere", resolved, found);
+  else if (host !== "" && !isPublic(ecosystem, host)) addFinding(entry, "lock.elsewhere", resolved, found);
 }
 
 /** `…/<name>/-/<file>-<version>.tgz`, as registries of npm's kind write addresses. */
@@ -116,22 +123,28 @@ function judgeInternal(entry: LockEntry, found: Findings): void {
   const { name, real = name, ecosystem, resolved } = entry;
   const isOpen = resolved === "" || isPublic(ecosystem, hostOf(resolved));
   if (isOpen && SHARED.has(ecosystem) && INTERNAL.test(real))
-    tell(entry, "deps.internal", "fetched from a public registry, where anybody may own that name", found);
+    addFinding(
+      entry,
+      "deps.internal",
+      "fetched from a public registry, where anybody may own that name",
+      found,
+    );
 }
 
 function judgeName(entry: LockEntry, found: Findings): void {
   const { name, real = name, ecosystem, resolved, version } = entry;
-  if (hasLookAlike(name)) tell(entry, "deps.look-alike", "it contains a letter of another script", found);
+  if (hasLookAlike(name))
+    addFinding(entry, "deps.look-alike", "it contains a letter of another script", found);
   const near = nearName(real, ecosystem);
-  if (near !== undefined) tell(entry, "deps.near-name", `its name is close to ${near}`, found);
+  if (near !== undefined) addFinding(entry, "deps.near-name", `its name is close to ${near}`, found);
   judgeInternal(entry, found);
-  if (entry.real !== undefined) tell(entry, "lock.alias", `it stands for ${entry.real}`, found);
+  if (entry.real !== undefined) addFinding(entry, "lock.alias", `it stands for ${entry.real}`, found);
   const match = ecosystem === "npm" ? TARBALL.exec(resolved) : null;
   if (match === null) return;
   const [, path = "", file = ""] = match;
   const fetched = path.replace(/%40/i, "@").replace(/%2f/i, "/");
   const short = lastName(real);
-  if (fetched !== real) tell(entry, "lock.name", `it is fetched as ${fetched}`, found);
+  if (fetched !== real) addFinding(entry, "lock.name", `it is fetched as ${fetched}`, found);
   else if (
     version !== "" &&
     file !== `${short}-${version}` &&
@@ -139,7 +152,7 @@ function judgeName(entry: LockEntry, found: Findings): void {
     file.startsWith(`${short}-`) &&
     !file.startsWith(`${short}-${version.split("+")[0]}`)
   )
-    tell(entry, "lock.name", `it is fetched as ${file}`, found);
+    addFinding(entry, "lock.name", `it is fetched as ${file}`, found);
 }
 
 /** The packages that a manifest asks for, by name alone. */

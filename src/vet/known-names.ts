@@ -192,7 +192,7 @@ class Tables {
   of(ecosystem: Ecosystem): Table | undefined {
     const names = POPULAR[ecosystem];
     if (names === undefined) return undefined;
-    const table = this.#made.get(ecosystem) ?? tableOf(names.map((name) => plain(name, ecosystem)));
+    const table = this.#made.get(ecosystem) ?? tableOf(names.map((name) => canonicalName(name, ecosystem)));
     this.#made.set(ecosystem, table);
     return table;
   }
@@ -219,7 +219,7 @@ function bareOf(name: string): string {
 }
 
 /** A name in the form in which its registry compares names. */
-function plain(name: string, ecosystem: Ecosystem): string {
+function canonicalName(name: string, ecosystem: Ecosystem): string {
   const lower = name.toLowerCase();
   return ecosystem === "pip"
     ? lower.replace(/[-_.]+/g, "-")
@@ -234,7 +234,7 @@ export const hasLookAlike = (name: string): boolean => /[^\x20-\x7e]/.test(name)
 /** The widely used package that a name is near to; undefined where it is one itself, or near to none. */
 export function nearName(written: string, ecosystem: Ecosystem): string | undefined {
   const table = tables.of(ecosystem);
-  const name = plain(written, ecosystem);
+  const name = canonicalName(written, ecosystem);
   if (table === undefined || table.names.has(name)) return undefined;
   // Names of one owner are near to each other, and nobody else can have them.
   if (ecosystem === "npm" && name.startsWith("@")) return nearScope(name, table);
@@ -272,8 +272,8 @@ function nearScope(name: string, table: Table): string | undefined {
  */
 function isTypo(name: string, popular: string): boolean {
   const [longer, shorter] = name.length >= popular.length ? [name, popular] : [popular, name];
-  const start = alikeAt(longer, shorter, (text, at) => text[at]);
-  const end = alikeAt(longer.slice(start), shorter.slice(start), (text, at) => text.at(-1 - at));
+  const start = commonPrefixLength(longer, shorter, (text, at) => text[at]);
+  const end = commonPrefixLength(longer.slice(start), shorter.slice(start), (text, at) => text.at(-1 - at));
   const [more, less] = [longer.slice(start, longer.length - end), shorter.slice(start, shorter.length - end)];
   if (/\d/.test(more + less)) return DIGITS.test(more + less);
   if (less.length === 0)
@@ -283,7 +283,11 @@ function isTypo(name: string, popular: string): boolean {
 }
 
 /** How many letters in a row are the same. */
-function alikeAt(a: string, b: string, letter: (text: string, at: number) => string | undefined): number {
+function commonPrefixLength(
+  a: string,
+  b: string,
+  letter: (text: string, at: number) => string | undefined,
+): number {
   let at = 0;
   while (at < b.length && letter(a, at) === letter(b, at)) at += 1;
   return at;

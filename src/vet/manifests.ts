@@ -15,7 +15,7 @@ export function fieldsOf(value: unknown, most = MAX_MANIFEST): Fields | undefine
     const plain: unknown = JSON.parse(text);
     return isFields(plain) ? plain : undefined;
   } catch {
-    return loose(text);
+    return parseLooseJson(text);
   }
 }
 
@@ -38,7 +38,7 @@ function isDeep(text: string): boolean {
   return deepest > MAX_DEPTH;
 }
 
-function loose(text: string): Fields | undefined {
+function parseLooseJson(text: string): Fields | undefined {
   if (isDeep(text)) return undefined;
   const errors: ParseError[] = [];
   const value: unknown = parseJsonc(text, errors, { allowTrailingComma: true });

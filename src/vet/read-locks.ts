@@ -23,7 +23,7 @@ const named = (value: unknown): readonly (readonly [string, Fields])[] =>
     const fields = typeof each === "string" ? undefined : fieldsOf(each);
     return fields === undefined ? [] : [[name, fields] as const];
   });
-const listed = (value: unknown): readonly Fields[] =>
+const objectsIn = (value: unknown): readonly Fields[] =>
   Array.isArray(value)
     ? value.flatMap((each: unknown) => (typeof each === "string" ? [] : [fieldsOf(each) ?? {}]))
     : [];
@@ -201,7 +201,7 @@ const bunLock: Read = (content, from) =>
 const tomlLock =
   (ecosystem: "cargo" | "pip"): Read =>
   (content, from) =>
-    listed(tomlOf(content, MAX_LOCK)?.["package"]).flatMap((each) => {
+    objectsIn(tomlOf(content, MAX_LOCK)?.["package"]).flatMap((each) => {
       const source = each["source"];
       const kept =
         typeof source === "string"
@@ -215,9 +215,9 @@ const tomlLock =
       const hashes = [
         ...textsIn(each["checksum"]),
         ...[
-          ...listed(each["files"]),
-          ...listed(each["wheels"]),
-          ...listed([each["sdist"]].filter((one) => one !== undefined)),
+          ...objectsIn(each["files"]),
+          ...objectsIn(each["wheels"]),
+          ...objectsIn([each["sdist"]].filter((one) => one !== undefined)),
         ].map((one) => text(one["hash"])),
       ];
       return [
@@ -308,7 +308,7 @@ const pipfileLock: Read = (content, from) =>
 
 const composerLock: Read = (content, from) =>
   ["packages", "packages-dev"].flatMap((group) =>
-    listed(fieldsOf(content, MAX_LOCK)?.[group]).map((each) => ({
+    objectsIn(fieldsOf(content, MAX_LOCK)?.[group]).map((each) => ({
       ecosystem: "composer" as const,
       ...(each["type"] === "composer-plugin" ? RUNS : {}),
       name: text(each["name"]),

@@ -130,7 +130,7 @@ function* filesCalled(command: string, file: string, tree: RepositoryTree): Gene
     if ((words += 1) > MAX_WORDS) return;
     if (!/[./]/.test(word) && !/^[\w-]+$/.test(word)) continue;
     for (const folder of folders) {
-      const base = joined(folder, word);
+      const base = joinPath(folder, word);
       if (base === undefined || base === "" || seen.has(base)) continue;
       seen.add(base);
       // A bare word is a file only where it is written as one.
@@ -155,7 +155,7 @@ function foldersOf(file: string): readonly string[] {
 /** Files that are read rather than run. */
 const SETTINGS = /(?:\.(?:json|ya?ml|toml|lock|md|txt|html?|css|svg|cfg|ini|xml|d\.ts)|LICENSE|README)$/i;
 
-function joined(folder: string, word: string): string | undefined {
+function joinPath(folder: string, word: string): string | undefined {
   if (word.startsWith("/")) return undefined;
   const names = folder.split("/").filter((each) => each !== "");
   return namesFrom(names, word)?.join("/");

@@ -185,7 +185,7 @@ function backendSteps(place: ProjectFolder, project: string): readonly PlannedSt
       line(place, "install", "pyproject.toml", `python3 -m ${backend}: build_wheel`, {
         words: [
           "python3",
-          standIn("backend"),
+          standInPath("backend"),
           backend,
           ...[...at.matchAll(/["']([^"']+)["']/g)].map(([, one = "."]) => one),
         ],
@@ -198,7 +198,7 @@ function backendSteps(place: ProjectFolder, project: string): readonly PlannedSt
   if (project.includes("setuptools") && isSettled && !place.names.has("setup.py"))
     steps.push(
       line(place, "install", "pyproject.toml", "python3 -m setuptools: what its settings import", {
-        words: ["python3", standIn("dynamic")],
+        words: ["python3", standInPath("dynamic")],
         needs: ["python3"],
       }),
     );
@@ -206,7 +206,7 @@ function backendSteps(place: ProjectFolder, project: string): readonly PlannedSt
     if (place.names.has(name) && project.includes(name === "build.py" ? "build.py" : "hatch"))
       steps.push(
         line(place, "install", name, `python3 ${name}`, {
-          words: ["python3", standIn("hook"), name],
+          words: ["python3", standInPath("hook"), name],
           needs: ["python3"],
         }),
       );
@@ -215,7 +215,7 @@ function backendSteps(place: ProjectFolder, project: string): readonly PlannedSt
 
 /** Where the stand-ins of Python's tools lie in the box. */
 export const STAND_INS = "/tmp/vet-python";
-const standIn = (name: string): string => `${STAND_INS}/${name}.py`;
+const standInPath = (name: string): string => `${STAND_INS}/${name}.py`;
 
 const make: Reader = (place) => {
   const file = ["GNUmakefile", "makefile", "Makefile"].find((name) => place.names.has(name));
@@ -349,7 +349,7 @@ function testStep(test: string, top: ProjectFolder | undefined): PlannedStep {
 
 /** Test functions of Python without pytest: those that need no fixture. */
 const standInTests: PlannedStep = {
-  words: ["python3", standIn("tests")],
+  words: ["python3", standInPath("tests")],
   command: "python3 -m pytest",
   what: "test",
   from: null,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closing, HandoffNotes, recalled } from "../../src/cli/chat/chat-screen.ts";
+import { closingMessage, HandoffNotes, recalled } from "../../src/cli/chat/chat-screen.ts";
 import { explanation } from "../../src/render/policy-lines.ts";
 import type { Output } from "../../src/render/tty/output.ts";
 import { itemText } from "../../src/render/repository-lines.ts";
@@ -8,7 +8,7 @@ import { fakeTerminal } from "../fakes/terminal.ts";
 
 const MARKS = /[✗✓▸⊘≡·│›→•^~!]/u;
 
-type Ended = Parameters<typeof closing>[0];
+type Ended = Parameters<typeof closingMessage>[0];
 const ended = (status: string): Ended =>
   ({
     status,
@@ -18,9 +18,9 @@ const ended = (status: string): Ended =>
 
 /** What these say in words; on a screen with marks each of them has one. */
 const SAYS: Readonly<Record<string, (stream: Output) => string>> = {
-  "a request that was cancelled": (stream) => closing(ended("interrupted"), stream),
-  "a request that has no turns left": (stream) => closing(ended("budget"), stream),
-  "a request that failed": (stream) => closing(ended("error"), stream),
+  "a request that was cancelled": (stream) => closingMessage(ended("interrupted"), stream),
+  "a request that has no turns left": (stream) => closingMessage(ended("budget"), stream),
+  "a request that failed": (stream) => closingMessage(ended("error"), stream),
   "what to look at before anything is run": (stream) =>
     new HandoffNotes().lines([{ path: "Makefile", tier: "dangerous", reason: "it is run by make" }], stream),
   "what was said before": (stream) => recalled([{ role: "user", text: "hello" }], stream),

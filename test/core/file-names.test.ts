@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   asSeenFrom,
-  below,
+  pathBelow,
   deceives,
   fold,
   folderBefore,
@@ -29,7 +29,10 @@ test("a folder contains itself and what is below it, not names with the same beg
     ["/", "/a", "a"].map((path) => isInside("/", path)),
     [true, true, false],
   );
-  assert.deepEqual([below("/a", "/a/b/c"), below("/", "/a"), below("/a", "/a")], ["b/c", "a", ""]);
+  assert.deepEqual(
+    [pathBelow("/a", "/a/b/c"), pathBelow("/", "/a"), pathBelow("/a", "/a")],
+    ["b/c", "a", ""],
+  );
 });
 
 test("a path inside a folder is shown relative to it, and any other unchanged", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { statfs } from "node:fs/promises";
 import test, { mock } from "node:test";
-import { broken, type Health, healthy } from "../../src/core/errors.ts";
+import { unhealthy, type Health, healthy } from "../../src/core/errors.ts";
 import { type Engine, findEngine, isEngine, EnginePatience } from "../../src/docker/engine.ts";
 import { diskHealth, engineHealth, readCheck, readInfo } from "../../src/docker/engine-health.ts";
 import { imageExists } from "../../src/docker/box-image.ts";
@@ -42,23 +42,23 @@ const ILL: Readonly<Record<string, readonly [Info, Health]>> = {
   ],
   "cannot limit memory": [
     { MemoryLimit: false },
-    broken("cgroup", "version 2, driver systemd: no limit on memory can be set", LIMITS),
+    unhealthy("cgroup", "version 2, driver systemd: no limit on memory can be set", LIMITS),
   ],
   "cannot limit processes": [
     { PidsLimit: false },
-    broken("cgroup", "version 2, driver systemd: no limit on pids can be set", LIMITS),
+    unhealthy("cgroup", "version 2, driver systemd: no limit on pids can be set", LIMITS),
   ],
   "can limit nothing": [
     { MemoryLimit: false, PidsLimit: false, CgroupVersion: "1", CgroupDriver: "none" },
-    broken("cgroup", "version 1, driver none: no limit on memory and pids can be set", LIMITS),
+    unhealthy("cgroup", "version 1, driver none: no limit on memory and pids can be set", LIMITS),
   ],
   "has no seccomp": [
     { SecurityOptions: ["name=apparmor"] },
-    broken("security", "the engine has no seccomp", "use an engine and a kernel with seccomp"),
+    unhealthy("security", "the engine has no seccomp", "use an engine and a kernel with seccomp"),
   ],
   "has no security options": [
     { SecurityOptions: null },
-    broken("security", "the engine has no seccomp", "use an engine and a kernel with seccomp"),
+    unhealthy("security", "the engine has no seccomp", "use an engine and a kernel with seccomp"),
   ],
   "has only seccomp": [
     { SecurityOptions: ["name=seccomp,profile=default"] },

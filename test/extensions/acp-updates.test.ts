@@ -5,7 +5,7 @@ import type { EventBody } from "../../src/core/events.ts";
 import type { Question } from "../../src/core/ports.ts";
 import {
   failureOf,
-  insteadOf,
+  replacedAnswer,
   type OpenDiffs,
   permissionOf,
   permissionRequestOf,
@@ -186,7 +186,7 @@ test("the end reports moved paths, files to look at and commits, and a good end 
 });
 
 test("an answer replaced by a hook is marked as such", () => {
-  const told = insteadOf("other words");
+  const told = replacedAnswer("other words");
   assert.ok(told.sessionUpdate === "agent_message_chunk" && told.content.type === "text");
   assert.match(told.content.text, /A hook replaced the answer with this:\n\nother words$/);
 });

@@ -11,7 +11,7 @@ import { KEY_BYTES } from "../../src/boxes/runner-protocol.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { Cluster, ClusterTime } from "../../src/kubernetes/cluster.ts";
 import { clusterHealth } from "../../src/kubernetes/cluster-health.ts";
-import { handOver, shut } from "../../src/kubernetes/network-proof.ts";
+import { handOver, denyAllTraffic } from "../../src/kubernetes/network-proof.ts";
 import { removeBoxPod } from "../../src/kubernetes/own-pods.ts";
 import { podSpec } from "../../src/kubernetes/pod-spec.ts";
 import { attachTo } from "../../src/kubernetes/connect-box.ts";
@@ -80,7 +80,7 @@ async function deafServer(): Promise<AsyncDisposable & { readonly cluster: Clust
 
 type Step = (api: ObjectsApi) => Promise<unknown>;
 const STEPS: Readonly<Record<string, Step>> = {
-  "making the policies": (api) => shut(api.cluster, { ...PLAN, name: "other" }),
+  "making the policies": (api) => denyAllTraffic(api.cluster, { ...PLAN, name: "other" }),
   "making the pod": (api) => {
     api.objects.delete(POD);
     return made(api);
@@ -117,7 +117,7 @@ describe("an API server that answered before and is gone", () => {
   test("is not asked twice for an object whose creation it did not confirm", async () => {
     await using api = await objectsApi();
     api.lost.push(/^POST .*\/pods$/, /^POST .*policies$/);
-    await shut(api.cluster, PLAN);
+    await denyAllTraffic(api.cluster, PLAN);
     const pod = (await made(api)) as { readonly metadata: { readonly name: string } };
     assert.equal(pod.metadata.name, PLAN.name);
     assert.equal(api.lost.length, 0);
@@ -132,7 +132,7 @@ describe("an API server that answered before and is gone", () => {
     await using api = await objectsApi();
     api.refuses = { fits: /^POST/, status: 409, reason: "Conflict" };
     await assert.rejects(made(api), { exit: EXIT.sandbox, message: /no pod as a box: refused: .*Conflict/ });
-    await assert.rejects(shut(api.cluster, PLAN), /no pod as a box: refused: .*Conflict/);
+    await assert.rejects(denyAllTraffic(api.cluster, PLAN), /no pod as a box: refused: .*Conflict/);
   });
 });
 

@@ -5,7 +5,7 @@ import {
   handOver,
   proveShut,
   removeOpening,
-  shut,
+  denyAllTraffic,
   type Sight,
   stillShut,
 } from "../../src/kubernetes/network-proof.ts";
@@ -44,7 +44,7 @@ function probing(api: ObjectsApi, { answers, slowest = 1, waited = (could) => co
 }
 
 async function proving(api: ObjectsApi, proof: Proof = {}): Promise<Sight> {
-  await shut(api.cluster, PLAN);
+  await denyAllTraffic(api.cluster, PLAN);
   await handOver(api.cluster, PLAN, OWNER);
   return proveShut(api.cluster, PLAN, { look: probing(api, proof).look, open: proof.open });
 }
@@ -125,7 +125,7 @@ describe("a network counts as shut", () => {
 
   test("where it has only its loopback, as soon as no policy opens it", async () => {
     await using api = await objectsApi();
-    await shut(api.cluster, PLAN);
+    await denyAllTraffic(api.cluster, PLAN);
     await handOver(api.cluster, PLAN, OWNER);
     await removeOpening(api.cluster, PLAN);
     await removeOpening(api.cluster, PLAN);
@@ -134,7 +134,7 @@ describe("a network counts as shut", () => {
 
   test("during the handover to the box, which then owns both the closing and the opening policy", async () => {
     await using api = await objectsApi();
-    await shut(api.cluster, PLAN);
+    await denyAllTraffic(api.cluster, PLAN);
     // There is no opening policy before there is a pod.
     assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`]);
     await handOver(api.cluster, PLAN, OWNER);
@@ -155,7 +155,7 @@ describe("a network counts as shut", () => {
   test("by policies that its loop owns from the beginning, where there is one", async () => {
     await using api = await objectsApi();
     const plan = { ...PLAN, owner: { name: "loop", uid: "l" } };
-    await shut(api.cluster, plan);
+    await denyAllTraffic(api.cluster, plan);
     await handOver(api.cluster, plan, { name: PLAN.name, uid: "u" });
     assert.deepEqual([...api.objects.keys()].toSorted(), [`${POLICIES}/${PLAN.name}`, OPENING]);
     assert.equal(api.heard.filter((each) => each.startsWith("DELETE ")).length, 0);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { policyOf, podSpec, type PodPlan } from "../../src/kubernetes/pod-spec.ts";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
-import { handOver, proveShut, shut } from "../../src/kubernetes/network-proof.ts";
+import { handOver, proveShut, denyAllTraffic } from "../../src/kubernetes/network-proof.ts";
 import {
   claimedPod,
   hasWaiting,
@@ -83,7 +83,7 @@ test("a claimed pod's policies select it by its claim's label and belong to it, 
     assert.deepEqual(spec.podSelector, { matchLabels: { [LABEL]: PLAN.name } });
   }
   await using api = await objectsApi();
-  await shut(api.cluster, CLAIMED);
+  await denyAllTraffic(api.cluster, CLAIMED);
   await handOver(api.cluster, CLAIMED, { name: "boxes-1", uid: "u" });
   const kept = [...api.objects.values()] as { metadata: { name: string; ownerReferences: object[] } }[];
   assert.deepEqual(kept.map(({ metadata }) => metadata.name).toSorted(), [PLAN.name, `${PLAN.name}-open`]);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asGlob, joined, shapeOf } from "../../src/policy/propose-grants.ts";
+import { asGlob, joinShapes, shapeOf } from "../../src/policy/propose-grants.ts";
 
 const together = (...texts: readonly string[]): string | null => {
   const shapes = texts.map((text) => shapeOf(text));
   if (new Set(shapes.map(({ key }) => key)).size > 1) return null;
-  return joined(shapes, (piece) => `<${asGlob(piece).replaceAll(/(\[[^\]]*\])\1*/g, "$1")}>`).text;
+  return joinShapes(shapes, (piece) => `<${asGlob(piece).replaceAll(/(\[[^\]]*\])\1*/g, "$1")}>`).text;
 };
 
 test("hashes, dates and temporary names are recognised by their form", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { preview, rank, why } from "../../src/search/rank-hits.ts";
+import { preview, rank, matchedPlaces } from "../../src/search/rank-hits.ts";
 import { bestRegions, parseQuery } from "../../src/search/ranked-query.ts";
 import { Tokenizer } from "../../src/search/tokens.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
@@ -37,7 +37,7 @@ test("the first of many matching words are named and the others counted", () => 
   const words = "alpha bravo charlie delta echo foxtrot golf hotel india juliett".split(" ");
   const told = (count: number): string => {
     const text = words.slice(0, count).join(" ");
-    return why(chunk("a.ts", text), asked(text), tokenizer);
+    return matchedPlaces(chunk("a.ts", text), asked(text), tokenizer);
   };
   assert.equal(told(8), `text: ${words.slice(0, 8).join(", ")}`);
   assert.equal(told(10), `text: ${words.slice(0, 8).join(", ")} and 2 more`);

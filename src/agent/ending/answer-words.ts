@@ -26,7 +26,7 @@ const formOf = (words: string, form: string | RegExp): Form => ({
   form: typeof form === "string" ? new RegExp(form, "u") : form,
 });
 
-const says = (sentence: string, { words, form }: Form): boolean =>
+const matchesForm = (sentence: string, { words, form }: Form): boolean =>
   words.some((word) => sentence.includes(word)) && form.test(sentence);
 
 const ADVERBS =
@@ -140,11 +140,13 @@ const plainSentences = (answer: string): readonly string[] =>
 export const saysTestsPass = (answer: string): boolean =>
   plainSentences(answer).some(
     (sentence) =>
-      PASSES.some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence) && !PARTLY.test(sentence),
+      PASSES.some((form) => matchesForm(sentence, form)) &&
+      !ELSEWHEN.test(sentence) &&
+      !PARTLY.test(sentence),
   );
 
 const reportsDone = (sentence: string): boolean =>
-  [...MINE, ...DONE].some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence);
+  [...MINE, ...DONE].some((form) => matchesForm(sentence, form)) && !ELSEWHEN.test(sentence);
 
 /** Whether an answer says plainly that it changed something. */
 export function saysChanged(answer: string): boolean {
@@ -189,7 +191,7 @@ const EVASIONS: readonly (readonly [NoAnswer, Form])[] = [
 ];
 
 const evasionIn = (sentence: string): NoAnswer | undefined =>
-  EVASIONS.find(([, form]) => says(sentence, form))?.[0];
+  EVASIONS.find(([, form]) => matchesForm(sentence, form))?.[0];
 
 /** How an answer avoids the request entirely; undefined for any other answer. */
 export function noAnswerIn(answer: string, request: string): NoAnswer | undefined {

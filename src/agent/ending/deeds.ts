@@ -258,16 +258,16 @@ export interface RequestFacts {
 export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | "green";
 
 /** If a call was refused, the refusal is the cause. A person can lift it, and a nudge would hide it. */
-export function lackOf(
+export function missingForRequest(
   answer: string,
   facts: RequestFacts,
   deeds: DeedFacts,
   calls: readonly Pick<EndedCall, "refused">[],
 ): Lack | undefined {
   const isRefused = calls.some(({ refused }) => refused);
-  if (facts.intent === "change" && facts.runs === true) return lackOfRun(answer, facts, deeds, isRefused);
+  if (facts.intent === "change" && facts.runs === true) return missingForRun(answer, facts, deeds, isRefused);
   const isLook = facts.intent === "repo" || (facts.intent === "change" && facts.looks === true);
-  if (facts.intent === "change" && !isLook) return lackOfChange(answer, facts, deeds, isRefused);
+  if (facts.intent === "change" && !isLook) return missingForChange(answer, facts, deeds, isRefused);
   if (!isLook || isRefused) return undefined;
   if (!deeds.isGrounded) return "work";
   const none = noAnswerIn(answer, facts.request);
@@ -280,7 +280,7 @@ const OF_TESTS = /\b(?:(?:unit |e2e |all )*tests|test suite|test-suite|specs)\b/
 const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc|stat|which|git)\b/;
 
 /** The command that counts as run for a request to run something. */
-export function ranFor(
+export function commandForRequest(
   { request, isWeak }: Pick<RequestFacts, "request" | "isWeak">,
   { ran, ranTests, triedSince }: Pick<Deeds, "ran" | "ranTests" | "triedSince">,
 ): EndedCommand | undefined {
@@ -289,7 +289,7 @@ export function ranFor(
 }
 
 /** A report that the command failed is an answer, too; a report of success is one only if it succeeded. */
-function lackOfRun(
+function missingForRun(
   answer: string,
   facts: RequestFacts,
   deeds: DeedFacts,
@@ -297,13 +297,13 @@ function lackOfRun(
 ): Lack | undefined {
   const { worked, greenTests } = deeds;
   if (isRefused) return undefined;
-  const ran = ranFor(facts, deeds);
+  const ran = commandForRequest(facts, deeds);
   if (ran === undefined && (facts.isWeak || !worked)) return "run";
   if (ran?.exitCode !== 0 && !greenTests && saysTestsPass(answer)) return "green";
   return noAnswerIn(answer, facts.request);
 }
 
-function lackOfChange(
+function missingForChange(
   answer: string,
   { request, isWeak }: RequestFacts,
   { worked, changed, acted, actedBeside }: DeedFacts,

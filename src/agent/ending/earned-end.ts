@@ -14,10 +14,10 @@ import {
   EARNED,
   endWith,
   type Lack,
-  lackOf,
+  missingForRequest,
   nudgeOf,
   quotedText,
-  ranFor,
+  commandForRequest,
   type RequestFacts,
   TRY_IT,
 } from "./deeds.ts";
@@ -72,7 +72,7 @@ export class EndRules {
   /** Judges by the answer and by what was done for it. */
   earned(answer: string, { intent, deeds, ended }: RunSoFar, mayTell: boolean): Earned {
     const facts = { ...this.facts, intent: intent.intent };
-    return this.#verdictOn(lackOf(answer, facts, deeds, ended), { intent, deeds, ended }, mayTell);
+    return this.#verdictOn(missingForRequest(answer, facts, deeds, ended), { intent, deeds, ended }, mayTell);
   }
 
   /** When nothing checks a weak model's changes, the model has to try them itself, and to see what it expects. */
@@ -139,7 +139,7 @@ export class EndRules {
   }
 
   #runDemand(deeds: Deeds): Demand | undefined {
-    if (ranFor(this.facts, deeds) !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
+    if (commandForRequest(this.facts, deeds) !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
     this.#demanded += 1;
     return "run";
   }

@@ -35,22 +35,25 @@ const KIND = "(?:files?|folders?|director(?:y|ies))";
 const ADJECTIVES = "(?:(?:new|old|empty|unused|small|simple|plain|text|markdown|json) )*";
 
 const list = (name: string): string => `${name}(?:(?:, and |, | and )${name})*`;
-const whole = (text: string): RegExp => new RegExp(`${ASKED}${text}$`, "i");
-const begins = (text: string, after = " ,:;"): RegExp => new RegExp(`${ASKED}${text}(?=$|[${after}])`, "i");
+const wholeRequest = (text: string): RegExp => new RegExp(`${ASKED}${text}$`, "i");
+const requestStart = (text: string, after = " ,:;"): RegExp =>
+  new RegExp(`${ASKED}${text}(?=$|[${after}])`, "i");
 
 const DELETES = [
-  whole(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}${KIND} (${list(ANY)})`),
-  whole(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}(${list(NAME)})`),
+  wholeRequest(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}${KIND} (${list(ANY)})`),
+  wholeRequest(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}(${list(NAME)})`),
 ];
 const RENAMES = [
-  whole(`(?:rename|move|mv) (?:the |my )?${KIND} (${ANY}) (?:to|into|as) (?:the )?(?:${KIND} )?(${ANY})`),
-  whole(`(?:rename|move|mv) (?:the |my )?(${NAME}) (?:to|into|as) (?:the )?(?:${KIND} )?(${NAME})`),
+  wholeRequest(
+    `(?:rename|move|mv) (?:the |my )?${KIND} (${ANY}) (?:to|into|as) (?:the )?(?:${KIND} )?(${ANY})`,
+  ),
+  wholeRequest(`(?:rename|move|mv) (?:the |my )?(${NAME}) (?:to|into|as) (?:the )?(?:${KIND} )?(${NAME})`),
 ];
 const MAKES = "(?:create|make|write|add) (?:me )?(?:an? |the )?";
 const CREATES = [
-  begins(`${MAKES}${ADJECTIVES}(?:\\w+ )?file (?:called|named) (${ANY})`),
-  begins(`${MAKES}${ADJECTIVES}(?:\\w+ )?(?:file|script|module) (?:(?:called|named) )?(${NAME})`),
-  begins(`create (${NAME})`),
+  requestStart(`${MAKES}${ADJECTIVES}(?:\\w+ )?file (?:called|named) (${ANY})`),
+  requestStart(`${MAKES}${ADJECTIVES}(?:\\w+ )?(?:file|script|module) (?:(?:called|named) )?(${NAME})`),
+  requestStart(`create (${NAME})`),
 ];
 
 const match = (forms: readonly RegExp[], text: string): readonly string[] =>
@@ -66,23 +69,23 @@ export function filesWanted(request: string): FilesWanted {
   if (request.length > MAX_CHARACTERS) return { gone, there };
   for (const sentence of sentencesOf(request)) {
     const [deleted = ""] = match(DELETES, sentence);
-    for (const name of deleted.split(/, and |, | and /)) gone.push(...below(name));
+    for (const name of deleted.split(/, and |, | and /)) gone.push(...workspacePath(name));
     const [from = "", to = ""] = match(RENAMES, sentence);
-    for (const old of below(from)) {
-      const names = below(to).flatMap((name) => namesOfMoved(old, name));
+    for (const old of workspacePath(from)) {
+      const names = workspacePath(to).flatMap((name) => namesOfMoved(old, name));
       if (names.length === 0) continue;
       gone.push(old);
       there.push(names);
     }
     const [made = ""] = match(CREATES, sentence);
-    for (const name of below(made)) there.push([name]);
+    for (const name of workspacePath(made)) there.push([name]);
   }
   // One sentence may want gone what another wants created.
   return { gone: gone.filter((name) => !there.some((names) => names.includes(name))), there };
 }
 
 /** The path relative to the workspace; none for a path elsewhere or a pattern. */
-function below(text: string): readonly string[] {
+function workspacePath(text: string): readonly string[] {
   const name = text.replaceAll(/^[`"']|[`"']$/g, "").replace(/^(?:\.\/)+/, "");
   const isElsewhere = /^[/~]|(?:^|\/)\.\.?(?:\/|$)|\/\//.test(name);
   return name === "" || isElsewhere || /[*?[\]{}$\\\s:]/.test(name) ? [] : [name];
@@ -113,12 +116,12 @@ const PLACE = `(?:the |my |our |this )?(${NAME}|${CALLED.map(([word]) => word).j
 const ADDS =
   "(?:add|append|insert|write)\\b(?:(?!\\b(?:links?|references?|pointers?|paths?|imports?|support|redirects?)\\b).)*?";
 const PLACES = [
-  whole(
+  wholeRequest(
     `(?:fix|correct|change|update|edit|improve|rewrite|reword|replace|add|append|insert|write|set|remove|delete|drop|bump|increase|raise|document|mention|describe|sort|refactor|simplify)\\b.*? (?:in|into|at the (?:end|top|bottom|beginning) of) ${PLACE}`,
   ),
-  whole(`${ADDS} to ${PLACE}`),
-  whole(`(?:remove|delete|drop)\\b.*? from ${PLACE}`),
-  whole(
+  wholeRequest(`${ADDS} to ${PLACE}`),
+  wholeRequest(`(?:remove|delete|drop)\\b.*? from ${PLACE}`),
+  wholeRequest(
     `(?:update|edit|rewrite|improve|reformat|translate|shorten|extend|complete|refactor|simplify) ${PLACE}`,
   ),
 ];
@@ -136,7 +139,7 @@ export function filesToChange(request: string): readonly string[] {
     .flatMap((sentence) => {
       const [named = ""] = match(PLACES, sentence);
       const known = CALLED.some(([word]) => new RegExp(`^${word}$`, "i").test(named));
-      const files = known ? [named.toLowerCase()] : below(named);
+      const files = known ? [named.toLowerCase()] : workspacePath(named);
       return files.filter((file) => !(isOfTests(file) && REPAIRS.test(sentence)));
     });
 }
@@ -216,7 +219,7 @@ export interface ThingsWanted {
   readonly undepended: readonly string[];
 }
 
-const asks = (text: string): RegExp => begins(text, " ,:;.(");
+const asks = (text: string): RegExp => requestStart(text, " ,:;.(");
 
 const OF_THIS = "(?:package|project|crate|library|app)";
 const VERSION = asks(
@@ -247,7 +250,7 @@ const EVERYWHERE =
   /\b(?:everywhere|throughout|in (?:all|every) (?:files?|places?|code)|(?:all|every) (?:of )?(?:its |the )?(?:uses?|usages?|callers?|references?|occurrences?))\b/i;
 const CONDITION = /\b(?:if|unless|where|when|wherever|instead)\b/i;
 
-const bare = (word: string): string =>
+const stripPunctuation = (word: string): string =>
   word
     .replaceAll("`", "")
     .replace(/\(\)$/, "")
@@ -259,7 +262,9 @@ export function thingsWanted(request: string): ThingsWanted {
   const plainly = sentences.filter((sentence) => !CONDITION.test(sentence));
   const renamed = plainly.flatMap((sentence) => {
     const [, from, to] = RENAMED.exec(sentence) ?? [];
-    return from === undefined || to === undefined ? [] : [{ from: bare(from), to: bare(to) }];
+    return from === undefined || to === undefined
+      ? []
+      : [{ from: stripPunctuation(from), to: stripPunctuation(to) }];
   });
   return {
     version: plainly.map((sentence) => VERSION.exec(sentence)?.[1]).findLast(Boolean),
@@ -271,7 +276,9 @@ export function thingsWanted(request: string): ThingsWanted {
 
 function addedIn(sentence: string): readonly string[] {
   const [, called, added] = ADDED.exec(sentence) ?? [];
-  return added !== undefined && (called !== undefined || CODE_NAME.test(added)) ? [bare(added)] : [];
+  return added !== undefined && (called !== undefined || CODE_NAME.test(added))
+    ? [stripPunctuation(added)]
+    : [];
 }
 
 function setIn(sentence: string): readonly string[] {
@@ -308,7 +315,7 @@ interface Manifest {
 }
 
 const line = (pattern: RegExp) => (text: string) => pattern.exec(text)?.[1];
-const never = (): boolean => false;
+const alwaysFalse = (): boolean => false;
 const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`);
 const found = (text: string, pattern: string): boolean => new RegExp(pattern, "im").test(text);
 
@@ -330,8 +337,8 @@ const MANIFESTS: readonly Manifest[] = [
     names: (text, name) =>
       found(text, `^\\s*"${escaped(name)}(?:[ <>=!~;[].*)?",?\\s*$|^${escaped(name)}\\s*=`),
   },
-  { file: "setup.cfg", version: line(/^version\s*=\s*(\d\S*)\s*$/m), names: never },
-  { file: "VERSION", version: line(/^\s*v?(\d\S*)\s*$/), names: never },
+  { file: "setup.cfg", version: line(/^version\s*=\s*(\d\S*)\s*$/m), names: alwaysFalse },
+  { file: "VERSION", version: line(/^\s*v?(\d\S*)\s*$/), names: alwaysFalse },
   {
     file: "requirements.txt",
     version: () => undefined,
@@ -384,7 +391,7 @@ async function dependedOn(packages: readonly string[], box: Box): Promise<readon
 const MAX_FILES = 30;
 
 /** Equates the spellings that languages use for a name: `--dry-run`, `dry_run`, `dryRun`. */
-const plain = (text: string): string => text.replaceAll(/[-_]/g, "").toLowerCase();
+const foldSpelling = (text: string): string => text.replaceAll(/[-_]/g, "").toLowerCase();
 
 async function notIn(names: readonly string[], box: Box): Promise<readonly string[]> {
   if (names.length === 0) return [];
@@ -394,8 +401,8 @@ async function notIn(names: readonly string[], box: Box): Promise<readonly strin
   for (const { path, what } of all) {
     if (what === "deleted" || isCache(path)) continue;
     if ((looked += 1) > MAX_FILES) return [];
-    const text = plain((await textIn(box, path)) ?? "");
-    for (const name of wanted) if (text.includes(plain(name))) wanted.delete(name);
+    const text = foldSpelling((await textIn(box, path)) ?? "");
+    for (const name of wanted) if (text.includes(foldSpelling(name))) wanted.delete(name);
   }
   return incomplete ? [] : [...wanted].map((name) => `no file that was changed has ${visibleLine(name)}`);
 }

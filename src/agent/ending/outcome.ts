@@ -127,7 +127,7 @@ function failedBy(ending: Ending): string | undefined {
 function doubtedBy({ doubted, claims, onlyLooked = [] }: RunFacts): string | undefined {
   if (doubted !== true) return undefined;
   if (claims === true) return `${CLAIMED}.`;
-  return `The model changed nothing. It looked at ${listed(onlyLooked)}; a change was requested, and a small model's word that none is needed is not proof (--check CMD provides one).`;
+  return `The model changed nothing. It looked at ${listPlaces(onlyLooked)}; a change was requested, and a small model's word that none is needed is not proof (--check CMD provides one).`;
 }
 
 function doneBecause({
@@ -145,7 +145,7 @@ function doneBecause({
   const verified = `${proof === undefined ? "" : `; ${proof}`}${red}`;
   if (onlyLooked !== undefined) {
     const what = claims === true ? `${CLAIMED}. It looked at ` : ONLY_LOOKED;
-    return `${what}${listed(onlyLooked)}${verified}.`;
+    return `${what}${listPlaces(onlyLooked)}${verified}.`;
   }
   if (word === true) return `${PLAIN_ENDING} but made no calls: nothing backs what it says was done.`;
   if (grounded === false) return `${PLAIN_ENDING} without looking at the repository.`;
@@ -156,7 +156,7 @@ function doneBecause({
 
 const MAX_LISTED = 5;
 
-const listed = (looked: readonly string[]): string =>
+const listPlaces = (looked: readonly string[]): string =>
   firstOf(looked, MAX_LISTED, visibleLine) || "the workspace";
 
 /** All refusals in order, whatever the model says about them, and whether or not it got around them. */
@@ -330,7 +330,7 @@ class RepeatedReplies {
 }
 
 /** Parts continue one another exactly, but some models begin every reply with the same white space. */
-function whole(parts: readonly AnswerPart[]): string {
+function joinParts(parts: readonly AnswerPart[]): string {
   const habit = parts[0]?.edges?.before;
   const joined = parts.map(({ text, edges }, at) => {
     const before = at === 0 || edges?.before === habit ? "" : (edges?.before ?? "");
@@ -359,7 +359,7 @@ export class PlainAnswer implements AnswerGate {
     }
     this.#rounds.over();
     this.#parts.push(part);
-    if (!cut) return { how: "answered", text: whole(this.#parts.splice(0)) };
+    if (!cut) return { how: "answered", text: joinParts(this.#parts.splice(0)) };
     if (this.#parts.length >= MAX_PARTS) return neverFinished(this.#parts.length);
     return {
       role: "user",

@@ -9,7 +9,7 @@ import { counted, formatDuration } from "../../core/wording.ts";
 import type { Judge } from "../action-judge.ts";
 import type { Limits } from "../limits.ts";
 import { excerpt } from "../prompt.ts";
-import { endingOf, KEEP, plain, wordsOf } from "../../tools/shell-command.ts";
+import { endingOf, KEEP, plainShell, wordsOf } from "../../tools/shell-command.ts";
 import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
 import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 
@@ -334,7 +334,7 @@ export class Verification {
     agent.emit({ type: "check.started", ...about });
     const writing = { call: `check-${this.#runs}`, turn: agent.limits.turns, lasting: false };
     const timeoutMs = this.#time(agent, when);
-    const request = { words: plain(command), env: NO_CACHES, timeoutMs, keep: KEEP };
+    const request = { words: plainShell(command), env: NO_CACHES, timeoutMs, keep: KEEP };
     const result = await agent.checkpoints.around(writing, () => this.#ended(agent, request, signal));
     const output = wordsOf(result);
     const { lines } = endingOf(result, output);

@@ -33,7 +33,7 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
   try {
     makeFolder(running, 0o777);
   } catch (thrown) {
-    throw outRefused(folder, thrown);
+    throw outFolderError(folder, thrown);
   }
   await using stack = new AsyncDisposableStack();
   stack.use(lockedFolder(folder, "batch"));
@@ -57,7 +57,7 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
     leftovers,
     add: (result) =>
       results.add(result).catch((thrown: unknown) => {
-        throw outLost(folder, thrown);
+        throw outFolderLost(folder, thrown);
       }),
     begun: async (id, pid) => {
       const owner = await processOwner(pid);
@@ -75,7 +75,7 @@ export class BatchBusy extends HarnessError {}
 /** No more results can be kept in the folder. No row may end unrecorded, so this ends the batch. */
 export class OutLost extends HarnessError {}
 
-export const outLost = (folder: string, thrown: unknown): OutLost =>
+export const outFolderLost = (folder: string, thrown: unknown): OutLost =>
   new OutLost(
     EXIT.failed,
     `results cannot be saved in ${folder}: ${diskTroubleOf(thrown) === "full" ? "the disk is full" : reasonOf(thrown)}`,
@@ -87,8 +87,8 @@ export const outLost = (folder: string, thrown: unknown): OutLost =>
  * The error for a folder that cannot be opened. Nothing has begun, so any trouble except a full disk means that the
  * wrong folder was named.
  */
-function outRefused(folder: string, thrown: unknown): HarnessError {
-  const lost = outLost(folder, thrown);
+function outFolderError(folder: string, thrown: unknown): HarnessError {
+  const lost = outFolderLost(folder, thrown);
   if (diskTroubleOf(thrown) === "full") return lost;
   return new HarnessError(EXIT.usage, lost.message, "choose an --out folder that you can write to", thrown);
 }
@@ -103,7 +103,7 @@ export function lockedFolder(folder: string, writer: "batch" | "eval"): FileLock
     return lock;
   } catch (thrown) {
     lock?.[Symbol.dispose]();
-    if (diskTroubleOf(thrown) !== "busy") throw outRefused(folder, thrown);
+    if (diskTroubleOf(thrown) !== "busy") throw outFolderError(folder, thrown);
     throw new BatchBusy(
       EXIT.usage,
       `another harness ${writer} is using ${folder}`,

@@ -45,11 +45,11 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
   if (folder.leftovers > 0)
     warn(`${folder.leftovers} runs of the earlier batch were still running and have been ended`);
   if (request.resume) warn(`${ended.length} of ${rows.length} rows have ended already`);
-  const queue = new RowQueue(await placed(rows.filter(({ id }) => !folder.earlier.has(id))));
+  const queue = new RowQueue(await placeRows(rows.filter(({ id }) => !folder.earlier.has(id))));
   const spent = new Spending(request.budget, ended, warn);
   const failed = new AbortController();
   const stopped = AbortSignal.any([signal, failed.signal]);
-  const plan: RowPlan = { ...request, alone: oneByOne(), begun: folder.begun, ended: folder.ended };
+  const plan: RowPlan = { ...request, alone: serialQueue(), begun: folder.begun, ended: folder.ended };
   const run = async ({ row }: PlacedRow): Promise<void> => {
     const result = await runRow(row, plan, stopped);
     await folder.add(result);
@@ -93,7 +93,7 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
  */
 async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
   const out = await realOf(folder);
-  for (const { row, place } of await placed(rows)) {
+  for (const { row, place } of await placeRows(rows)) {
     if (place === undefined || !isInside(place, out)) continue;
     throw new HarnessError(
       EXIT.usage,
@@ -122,7 +122,7 @@ interface PlacedRow {
   readonly place: string | undefined;
 }
 
-const placed = (rows: readonly BatchRow[]): Promise<readonly PlacedRow[]> =>
+const placeRows = (rows: readonly BatchRow[]): Promise<readonly PlacedRow[]> =>
   Promise.all(
     rows.map(async (row) => {
       if (row.kind === "repo") return { row, place: undefined };
@@ -202,7 +202,7 @@ export class Spending {
 }
 
 /** Runs the given pieces of work one after the other. */
-function oneByOne(): RowPlan["alone"] {
+function serialQueue(): RowPlan["alone"] {
   let last: Promise<unknown> = Promise.resolve();
   return async (work) => {
     const before = last;

@@ -74,7 +74,7 @@ async function* rowObjects(
   signal: AbortSignal,
 ): ReturnType<Bucket["list"]> {
   const prefix = root === "" ? "" : `${root}/`;
-  for await (const object of listed(bucket, prefix, signal)) {
+  for await (const object of listPages(bucket, prefix, signal)) {
     const [name = "", ...behind] = object.key.slice(prefix.length).split("/");
     if (ROW_NAME.test(name) && behind.length === 1 && behind[0] === file) yield object;
   }
@@ -92,7 +92,7 @@ async function orNotKept<T>(work: () => Promise<T>, ran?: RowResult): Promise<T>
   }
 }
 
-async function* listed(bucket: Bucket, prefix: string, signal: AbortSignal): ReturnType<Bucket["list"]> {
+async function* listPages(bucket: Bucket, prefix: string, signal: AbortSignal): ReturnType<Bucket["list"]> {
   const pages = bucket.list(prefix, signal);
   for (;;) {
     const next = await orNotKept(() => pages.next());

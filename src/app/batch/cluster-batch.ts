@@ -9,7 +9,7 @@ import type { Host } from "../host.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { clusterPlan, manifestsOf, secretNote } from "./cluster-plan.ts";
 import { rowEnvironments } from "./pod-row.ts";
-import { type Asking, type Clock, patiently, realClock } from "./cluster-trouble.ts";
+import { type Asking, type Clock, retryWhileAway, realClock } from "./cluster-trouble.ts";
 import { changedTemplate, watchBatch } from "./cluster-watch.ts";
 import type { BatchCluster, SeenJob } from "../../kubernetes/batch-cluster.ts";
 import { loopDifferences, lostFields } from "../../kubernetes/pod-readback.ts";
@@ -145,7 +145,7 @@ async function prepareJob(
   const { cluster, plan, resume, warn } = batch;
   const name = batchName(plan.hash);
   const read = (): Promise<SeenJob | undefined> =>
-    patiently(asking, () => cluster.readJob(name, signal), signal);
+    retryWhileAway(asking, () => cluster.readJob(name, signal), signal);
   let job = await read();
   state.mayExist = job !== undefined;
   if (job !== undefined && !resume) throw alreadyExists(plan, job);
@@ -154,7 +154,7 @@ async function prepareJob(
     // Distinguishes our own request, if its answer was lost, from a request of another command.
     const by = randomUUID();
     state.mayExist = true;
-    await patiently(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
+    await retryWhileAway(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
     job = await read();
     if (job !== undefined && job.by !== by && !resume) throw alreadyExists(plan, job);
     if (job === undefined)
@@ -176,7 +176,7 @@ async function prepareJob(
   if (job.ready) return job;
   for (const rows of batchRows(plan, job.uid)) await createRowObjects(batch, asking, rows, signal);
   const start = !job.queued;
-  await patiently(asking, () => cluster.readyJob(name, { start }, signal), signal);
+  await retryWhileAway(asking, () => cluster.readyJob(name, { start }, signal), signal);
   return job;
 }
 
@@ -192,7 +192,7 @@ async function createRowObjects(
 ): Promise<void> {
   const since = clock.now();
   for (;;) {
-    const how = await patiently(asking, () => cluster.createRows(rows, signal), signal);
+    const how = await retryWhileAway(asking, () => cluster.createRows(rows, signal), signal);
     if (how !== "of another") return;
     const name = rows.metadata?.name ?? "";
     if (clock.now() - since > CLEANUP_MS)
@@ -219,7 +219,7 @@ async function refuseOlder(
   signal: AbortSignal,
 ): Promise<void> {
   const wanted = batchJob(plan);
-  const would = await patiently(asking, () => cluster.tryJob(wanted, signal), signal);
+  const would = await retryWhileAway(asking, () => cluster.tryJob(wanted, signal), signal);
   // Another command made the Job meanwhile; that is reported where the Job is read.
   if (would === undefined) return;
   const lost = lostFields(wanted.spec, would.spec);
@@ -231,7 +231,11 @@ async function refuseOlder(
     );
   const added = loopDifferences(wanted.spec?.template, would.spec?.template);
   if (added.length > 0) throw changedTemplate(added);
-  const has = await patiently(asking, () => cluster.hasServiceAccount(plan.serviceAccount, signal), signal);
+  const has = await retryWhileAway(
+    asking,
+    () => cluster.hasServiceAccount(plan.serviceAccount, signal),
+    signal,
+  );
   if (!has)
     throw new HarnessError(
       EXIT.usage,

@@ -40,7 +40,7 @@ export interface Asking {
  * Asks again while the cluster is away; any other trouble is reported. A server that has just started refuses for a
  * moment what it allows: with `wasAllowed`, such a refusal passes as well.
  */
-export async function patiently<T>(
+export async function retryWhileAway<T>(
   { clock, warn, hash, troubles }: Asking,
   ask: () => Promise<T>,
   signal: AbortSignal,

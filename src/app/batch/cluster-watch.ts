@@ -11,7 +11,7 @@ import {
 import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
 import type { RowResult } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";
-import { type Asking, type Clock, describeJob, patiently, PATIENCE_MS } from "./cluster-trouble.ts";
+import { type Asking, type Clock, describeJob, retryWhileAway, PATIENCE_MS } from "./cluster-trouble.ts";
 import { podResult } from "./pod-row.ts";
 import { firstLines } from "../../core/wording.ts";
 import { loopDifferences } from "../../kubernetes/pod-readback.ts";
@@ -64,12 +64,12 @@ async function keepWatching(batch: WatchedBatch, rows: KnownRows, signal: AbortS
     signal.throwIfAborted();
     if (version === "") {
       const list = (): Promise<{ readonly version: string }> => cluster.listPods({ hash }, onPod, signal);
-      ({ version } = await patiently(batch, list, signal, lists > 0));
+      ({ version } = await retryWhileAway(batch, list, signal, lists > 0));
       lists += 1;
       rows.listed();
     }
     const from = version;
-    const next = await patiently(
+    const next = await retryWhileAway(
       batch,
       async () => {
         try {
@@ -93,13 +93,13 @@ async function settleAll(batch: WatchedBatch, rows: KnownRows, signal: AbortSign
   const stalled = new StallWatch(batch);
   await rows.whenListed(signal);
   for (;;) {
-    const job = await patiently(batch, () => cluster.readJob(batchName(hash), signal), signal, true);
+    const job = await retryWhileAway(batch, () => cluster.readJob(batchName(hash), signal), signal, true);
     if (job?.uid !== uid) return "deleted";
     await catchUp(batch, rows, job, signal);
     for (const result of rows.settle(job)) await batch.onResult(result);
     if (job.ended !== undefined) return "ended";
     if (rows.changed !== undefined) {
-      await patiently(batch, () => cluster.suspendJob(batchName(hash), signal), signal);
+      await retryWhileAway(batch, () => cluster.suspendJob(batchName(hash), signal), signal);
       throw changedError(rows.changed, hash);
     }
     await stalled.look(job, rows, signal);
@@ -125,7 +125,8 @@ async function catchUp(
   const unknown = rows.unknown(job);
   const labels =
     unknown.length > MAX_SINGLE_REQUESTS ? [{ hash }] : unknown.map((index) => ({ hash, index }));
-  for (const of of labels) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal, true);
+  for (const of of labels)
+    await retryWhileAway(batch, () => cluster.listPods(of, onPod, signal), signal, true);
 }
 
 /** What is known of each row's last pod; finished rows are forgotten. */
@@ -313,7 +314,11 @@ class StallWatch {
 
   async #whyNone(signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, hash } = this.#batch;
-    const reasons = await patiently(this.#batch, () => cluster.whyNoPods(batchName(hash), signal), signal);
+    const reasons = await retryWhileAway(
+      this.#batch,
+      () => cluster.whyNoPods(batchName(hash), signal),
+      signal,
+    );
     return reasons.map((text) =>
       /exceeded quota/.test(text)
         ? `a quota of the namespace is used up: ${visibleLine(text)}`

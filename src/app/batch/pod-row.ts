@@ -374,18 +374,18 @@ async function environmentOfRow(folder: string, index: number): Promise<Environm
   const file = path.join(folder, ENVIRONMENTS_FILE);
   const text = await readFile(file, "utf8").catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return undefined;
-    throw damaged(file, thrown);
+    throw unreadableFile(file, thrown);
   });
   if (text === undefined) return undefined;
   try {
     const entry = environmentsForm.parse(JSON.parse(text)).find(({ rows }) => inRanges(rows, index));
     return entry === undefined ? undefined : recordFrom(entry.environment);
   } catch (thrown) {
-    throw damaged(file, thrown);
+    throw unreadableFile(file, thrown);
   }
 }
 
-const damaged = (file: string, thrown: unknown): HarnessError =>
+const unreadableFile = (file: string, thrown: unknown): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `${file} cannot be read: ${reasonOf(thrown)}`,

@@ -12,7 +12,7 @@ import type { RowCause, RowResult } from "../../render/batch-results.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "./child-run.ts";
 import type { Host } from "../host.ts";
 import type { Subject } from "../vet/vet-box.ts";
-import { OutLost, outLost } from "./batch-folder.ts";
+import { OutLost, outFolderLost } from "./batch-folder.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { reportPage } from "../../render/html-page.ts";
@@ -134,7 +134,7 @@ async function tryRow(
     const session = finished?.session;
     const again = mayRetry && isTransient(outcome.cause, finished, row, plan);
     if (again || session === undefined) return { outcome, finished };
-    const fault = await collected(row, plan, { session, passing: place.passing });
+    const fault = await keepRowFiles(row, plan, { session, passing: place.passing });
     return { outcome: fault === undefined || outcome.cause !== null ? outcome : fault, finished };
   } catch (thrown) {
     if (signal.aborted) throw thrown;
@@ -143,7 +143,7 @@ async function tryRow(
 }
 
 /** Keeps the files of a row next to its result. If they cannot be kept, and the row itself is to blame, returns why. */
-async function collected(
+async function keepRowFiles(
   row: BatchRow,
   { host, folder, bundles, alone, warn }: RowPlan,
   of: { readonly session: string; readonly passing: boolean },
@@ -378,7 +378,7 @@ async function collectRow({
         await replaceFile(`${at}.bundle.tar`, bytes, { lasts: "content" });
       }
     } catch (thrown) {
-      throw outLost(folder, thrown);
+      throw outFolderLost(folder, thrown);
     }
     if (passing) await removeLayer(host, session);
     return left;

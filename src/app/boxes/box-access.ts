@@ -251,7 +251,7 @@ async function startServices(
   await Promise.all(
     services
       .filter(({ name }) => box.kept?.has(jobName(name)) !== true)
-      .map((service) => startOne(box, service, signal)),
+      .map((service) => startService(box, service, signal)),
   );
 }
 
@@ -274,7 +274,7 @@ export async function withServices(
 
 const jobName = (name: string): string => `service-${name}`;
 
-async function startOne(box: OwnedBox, service: Service, signal: AbortSignal): Promise<void> {
+async function startService(box: OwnedBox, service: Service, signal: AbortSignal): Promise<void> {
   const { name, start, health } = service;
   const words = ["sh", "-c", `exec 2>&1\n${start}`];
   const job = box.start({ words, timeoutMs: 0, keep: { ...KEEP, head: 4096 }, name: jobName(name) });

@@ -37,7 +37,13 @@ import { listBoxes } from "../../docker/box/box-list.ts";
 import { FileLock } from "../../platform/sqlite.ts";
 import { requireEngine } from "./box-access.ts";
 import { askerIn, networkOf, systemLayer, warnOfAgeless } from "./system-layers.ts";
-import { buildCommand, chooseRecipe, type ChosenRecipe, keyOf, lackOf } from "./workspace-environment.ts";
+import {
+  buildCommand,
+  chooseRecipe,
+  type ChosenRecipe,
+  keyOf,
+  missingPart,
+} from "./workspace-environment.ts";
 import { engineOfEnvironments, type Host, namedCluster, packageRoot } from "../host.ts";
 import { NAME_REGISTRY, type PushedEnvironment, pushEnvironment } from "./pod-environment.ts";
 
@@ -102,7 +108,7 @@ export async function buildEnvironment(
     !rebuild &&
     there?.key === key &&
     there.failed === undefined &&
-    (await lackOf(engine, there)) === undefined
+    (await missingPart(engine, there)) === undefined
       ? there
       : undefined;
   const { registry } = settings.kubernetes;

@@ -7,7 +7,7 @@ import { thisProcess } from "../../boxes/box-record.ts";
 import { maskedBox } from "../../boxes/masked-box.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { engineText } from "../../core/addresses.ts";
-import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
+import { ailing, unhealthy, EXIT, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import { formatDuration } from "../../core/wording.ts";
 import type { ListedBox, OwnedBox } from "../../core/ports.ts";
 import { folderForMounts } from "../../docker/box/account.ts";
@@ -145,7 +145,7 @@ export async function podHealth(
   const image = settings.image ?? settings.kubernetes.image;
   const named =
     image === null
-      ? broken(
+      ? unhealthy(
           "image",
           "no image is set for pods",
           'harness config set kubernetes \'{"image": "REGISTRY/harness-sandbox:TAG"}\'',
@@ -197,10 +197,10 @@ async function testBox(host: Host, settings: Settings, address: ClusterName): Pr
     const ran = await box.exec(TRUE, new AbortController().signal);
     return ran.exit_code === 0
       ? healthy("box", `verified in ${ready}, without network`)
-      : broken("box", `a command in a pod failed: ${ran.reason}`, "harness sandbox shell");
+      : unhealthy("box", `a command in a pod failed: ${ran.reason}`, "harness sandbox shell");
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "kubectl get events";
-    return broken("box", [reasonOf(thrown), ...warnings].join("; "), remedy);
+    return unhealthy("box", [reasonOf(thrown), ...warnings].join("; "), remedy);
   } finally {
     await rm(workspace, { recursive: true, force: true });
   }

@@ -169,7 +169,7 @@ async function make(
     tag,
     stages,
     steps,
-    bytesOf: (file) => pinned(chosen, file),
+    bytesOf: (file) => readPinned(chosen, file),
     limits: { memory: Math.max(settings.memory, LAYER_MEMORY), cpus: settings.cpus, pids: settings.pids },
     network: await networkOf(wanted, registries),
     silentMs,
@@ -180,7 +180,7 @@ async function make(
 }
 
 /** The bytes that were trusted; anything else is refused. */
-async function pinned(
+async function readPinned(
   { top, file: recipe }: ChosenRecipe,
   file: Parameters<typeof pinnedBytes>[1],
 ): Promise<Uint8Array> {

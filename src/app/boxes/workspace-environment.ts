@@ -112,7 +112,7 @@ export async function noteOn(
   wanted: WorkspaceContext,
   record: EnvironmentRecord,
 ): Promise<EnvironmentNote | undefined> {
-  const [lacks, now] = await Promise.all([lackOf(engine, record), changedSince(engine, wanted, record)]);
+  const [lacks, now] = await Promise.all([missingPart(engine, record), changedSince(engine, wanted, record)]);
   const build = buildCommand(wanted.settings.env);
   const absent = now instanceof AbsentImage ? now : undefined;
   const next = absent === undefined ? build : `${absent.remedy}, then: ${build}`;
@@ -140,7 +140,7 @@ const partialNote = (failed: readonly string[], build: string): EnvironmentNote 
 /**
  * What the environment lacks. Checked before use, because an engine would create an empty volume for an unknown name.
  */
-export async function lackOf(
+export async function missingPart(
   engine: Engine,
   { id, image, volumes }: Pick<EnvironmentRecord, "id" | "image" | "volumes">,
 ): Promise<string | undefined> {
@@ -232,7 +232,7 @@ export async function chooseRecipe(
     if (found.state !== "trusted") continue;
     const read =
       kind === "environment"
-        ? written(found.file, found.text, detected)
+        ? recipeFromFile(found.file, found.text, detected)
         : withDetected(
             devcontainer(await readContainer(found.top, found.files, path.basename(found.file))),
             detected(),
@@ -268,7 +268,7 @@ async function namedRecipe(
       thrown,
     );
   });
-  return { ...written(file, text.toString("utf8"), detected), kind: "named", file };
+  return { ...recipeFromFile(file, text.toString("utf8"), detected), kind: "named", file };
 }
 
 const MAX_BYTES = 2 ** 20;
@@ -300,11 +300,11 @@ function devcontainer(read: FoundRecipe | string): FoundRecipe {
   throw new HarnessError(EXIT.usage, read, "fix it there, then: harness trust");
 }
 
-function written(file: string, text: string, detected: () => FoundRecipe): FoundRecipe {
-  const recipe = checked(file, readRecipe(parsed(file, text)));
+function recipeFromFile(file: string, text: string, detected: () => FoundRecipe): FoundRecipe {
+  const recipe = requireRecipe(file, readRecipe(parsed(file, text)));
   if (recipe.detected === true) {
     const whole = addedTo(detected(), recipe, file);
-    return { ...whole, recipe: checked(file, readRecipe(whole.recipe)) };
+    return { ...whole, recipe: requireRecipe(file, readRecipe(whole.recipe)) };
   }
   return {
     recipe,
@@ -313,7 +313,7 @@ function written(file: string, text: string, detected: () => FoundRecipe): Found
   };
 }
 
-function checked(file: string, read: ReturnType<typeof readRecipe>): FoundRecipe["recipe"] {
+function requireRecipe(file: string, read: ReturnType<typeof readRecipe>): FoundRecipe["recipe"] {
   if (!Array.isArray(read)) return read as FoundRecipe["recipe"];
   throw new HarnessError(EXIT.usage, `${file}: ${read.join("; ")}`, "docs/environments.md lists every key");
 }

@@ -85,10 +85,10 @@ async function configuredTools(parts: ExtensionParts): Promise<Extensions | unde
 /** All extensions as one. A part that cannot be opened is reported, and the run goes on without it. */
 export async function openExtensions(parts: ExtensionParts): Promise<Extensions> {
   const opened = (await Promise.all(OPENERS.map((open) => open(parts)))).filter((each) => each !== undefined);
-  return opened.length === 0 ? NO_EXTENSIONS : together(opened);
+  return opened.length === 0 ? NO_EXTENSIONS : combineExtensions(opened);
 }
 
-export function together(all: readonly Extensions[]): Extensions {
+export function combineExtensions(all: readonly Extensions[]): Extensions {
   const last: { lists: readonly (readonly AnyTool[])[]; tools: readonly AnyTool[] } = {
     lists: [],
     tools: [],

@@ -197,11 +197,11 @@ export async function* linesOf(file: string): AsyncGenerator<string> {
     yield* linesIn(process.stdin);
     return;
   }
-  await using handle = await opened(file);
+  await using handle = await openFile(file);
   yield* linesIn(handle.createReadStream());
 }
 
-async function opened(file: string): ReturnType<typeof open> {
+async function openFile(file: string): ReturnType<typeof open> {
   try {
     const handle = await open(file);
     if (!(await handle.stat()).isDirectory()) return handle;

@@ -254,7 +254,7 @@ export async function writeFacts(place: FactsPlace, text: string, signal: AbortS
     resumed: own !== undefined,
     emit: (event) => void (event.type === "notice" && warn(event.text)),
   });
-  await checkpoints.around({ call: "/init", turn: 0, lasting: false }, () => written(place, text, signal));
+  await checkpoints.around({ call: "/init", turn: 0, lasting: false }, () => saveFacts(place, text, signal));
   return `harness undo ${session.id}${before === 0 ? "" : ` --to ${before}`}`;
 }
 
@@ -266,7 +266,7 @@ async function refuseUnlessAllowed({ host, settings, workspace }: FactsPlace): P
   throw new HarnessError(EXIT.refused, `${FACTS_FILE} is not written: ${why}`, "/mode workspace-write");
 }
 
-async function written(place: FactsPlace, text: string, signal: AbortSignal): Promise<void> {
+async function saveFacts(place: FactsPlace, text: string, signal: AbortSignal): Promise<void> {
   const { writingBox } = await import("../boxes/box-access.ts");
   await using box = await writingBox(place, signal);
   const written = await box.write(FACTS_FILE, new TextEncoder().encode(text));

@@ -119,14 +119,14 @@ export async function skillsAndCommands(
   const offered = skills.all.filter((skill) => skill.offered);
   const places = new Set(offered.map(({ place }) => place));
   return {
-    skills: offered.map(listed),
-    commands: commands.all.filter(({ place }) => !places.has(place)).map(listed),
+    skills: offered.map(listEntry),
+    commands: commands.all.filter(({ place }) => !places.has(place)).map(listEntry),
     problems: [...skills.problems, ...commands.problems],
     untrusted: commands.untrusted,
   };
 }
 
-const listed = ({ name, description, origin, place }: ListedCommand): ListedCommand => ({
+const listEntry = ({ name, description, origin, place }: ListedCommand): ListedCommand => ({
   name,
   description,
   origin,

@@ -23,7 +23,7 @@ import { type Plan, planKept } from "../../core/run-record.ts";
 import type { Approver, OwnedBox } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { unlessAborted } from "../../platform/waits.ts";
-import { cleaned } from "../../render/renderers.ts";
+import { cleanStrings } from "../../render/renderers.ts";
 import type { TaskPart } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-access.ts";
@@ -181,7 +181,7 @@ const ENGINE_AT_WORK_MS = 40;
  */
 export const withoutSecrets = (provider: Provider): Provider => ({
   stream: (request, signal) =>
-    provider.stream({ ...request, messages: cleaned(request.messages, maskSecrets) }, signal),
+    provider.stream({ ...request, messages: cleanStrings(request.messages, maskSecrets) }, signal),
   capabilities: (model, signal) => provider.capabilities(model, signal),
 });
 

@@ -29,7 +29,7 @@ import { type Host, runWorkspace } from "../host.ts";
 import { checkModelSettings, priceToday } from "../model-access.ts";
 import { LastingRules, type Prompter } from "./prompter.ts";
 import { openSessions } from "../sessions/session-access.ts";
-import { holdWhenFree, takenUp } from "../sessions/session-hold.ts";
+import { holdWhenFree, hostForCopy } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { type ParkedRun, runTask } from "./run-task.ts";
@@ -69,7 +69,7 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
  */
 async function hostOf(host: Host, id: string, { engine }: Settings): Promise<Host> {
   if (host.engine !== null || engine !== null) return { ...host, engine: host.engine ?? engine };
-  return (await takenUp(host, id))?.host ?? host;
+  return (await hostForCopy(host, id))?.host ?? host;
 }
 
 interface Answered {

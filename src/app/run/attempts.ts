@@ -2,7 +2,7 @@ import { EXIT, Interrupted, signalOf } from "../../core/errors.ts";
 import type { AgentEvent, RunChanges } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import { cleaned, JsonLines, type Renderer } from "../../render/renderers.ts";
+import { cleanStrings, JsonLines, type Renderer } from "../../render/renderers.ts";
 import { AttemptLines, runSummary } from "../../render/tty/run-summary.ts";
 import { appliedPaths } from "../../render/change-lines.ts";
 import type { Finished } from "../../agent/agent-run.ts";
@@ -261,13 +261,14 @@ function asLines({ quiet, count }: ViewOptions): AttemptsView {
   const lines = new AttemptLines(stderr, { quiet, count, clock: systemClock });
   return {
     of: (nth) => ({
-      take: (event) => lines.take(cleaned({ ...event, candidate: nth }, maskSecrets)),
+      take: (event) => lines.take(cleanStrings({ ...event, candidate: nth }, maskSecrets)),
       end: () => undefined,
     }),
-    ended: ({ nth, green, finished }) => lines.ended(nth, green, cleaned<Finished>(finished, maskSecrets)),
+    ended: ({ nth, green, finished }) =>
+      lines.ended(nth, green, cleanStrings<Finished>(finished, maskSecrets)),
     finish: (whole) => {
       lines.end();
-      const summary = cleaned(whole, maskSecrets);
+      const summary = cleanStrings(whole, maskSecrets);
       const applied = summary.attempts?.some((each) => each.applied) === true;
       const about = { ms: performance.now() - began, quiet, changes: applied ? "here" : "kept" } as const;
       stderr.write(runSummary(summary, about, stderr));

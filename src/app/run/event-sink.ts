@@ -8,7 +8,7 @@ import { isReplyPiece, type Session } from "../../core/session.ts";
 import type { Price } from "../../core/model-provider.ts";
 import { priceToday } from "../model-access.ts";
 import { POLICY_VERSION } from "../../policy/policy-version.generated.ts";
-import { cleaned, type Renderer, rendererFor, rendererNamed } from "../../render/renderers.ts";
+import { cleanStrings, type Renderer, rendererFor, rendererNamed } from "../../render/renderers.ts";
 import { systemClock } from "../../render/tty/live-lines.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
@@ -78,7 +78,7 @@ export function sinkOf(session: Session, run: string, audit: Take, show: Take, c
     const whose = agent === undefined ? stamp : { ...stamp, agent };
     return { ...body, ...whose, seq: count.events };
   };
-  const keep = (event: AgentEvent): void => session.log(cleaned(event, maskSecrets));
+  const keep = (event: AgentEvent): void => session.log(cleanStrings(event, maskSecrets));
   const record = (event: AgentEvent): void =>
     session.atomically(() => {
       audit(event);

@@ -19,7 +19,7 @@ export async function readOutputSchema(
   });
   const schema = schemaIn(file, bytes.toString("utf8"));
   const issuesOf = await compiled(file, schema);
-  return { schema, check: (answer) => checked(answer, issuesOf) };
+  return { schema, check: (answer) => checkAnswer(answer, issuesOf) };
 }
 
 function schemaIn(file: string, text: string): JsonSchema {
@@ -48,7 +48,7 @@ const unusable = (file: string, why: string): HarnessError =>
   );
 
 /** Models like to fence their JSON: only the inner text is checked and printed. */
-function checked(
+function checkAnswer(
   answer: string,
   errorsOf: Awaited<ReturnType<typeof compiledSchema>>,
 ): ReturnType<CheckAnswer> {

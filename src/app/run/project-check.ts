@@ -137,16 +137,16 @@ function scriptNamed(text: string, name: string): string | undefined {
 
 /** Without settings of its own, phpunit needs the folder. */
 function phpunitTests(text: string, names: ReadonlySet<string>): string | undefined {
-  const folder = ["tests", "test"].find((name) => below(names, name, "Test.php"));
+  const folder = ["tests", "test"].find((name) => hasFileBelow(names, name, "Test.php"));
   return folder === undefined || !/"phpunit\/phpunit"/.test(text)
     ? undefined
     : `vendor/bin/phpunit ${folder}`;
 }
 
-const below = (names: ReadonlySet<string>, folder: string, end: string): boolean =>
+const hasFileBelow = (names: ReadonlySet<string>, folder: string, end: string): boolean =>
   [...names].some((name) => name.startsWith(`${folder}/`) && name.endsWith(end));
 
-const hasSpecs = (names: ReadonlySet<string>): boolean => below(names, "spec", "_spec.rb");
+const hasSpecs = (names: ReadonlySet<string>): boolean => hasFileBelow(names, "spec", "_spec.rb");
 
 /** A task `test`, or `spec` of rspec's. */
 function rakeTest(text: string, names: ReadonlySet<string>): string | undefined {
@@ -215,7 +215,7 @@ function perlTests(names: ReadonlySet<string>): string | undefined {
 }
 
 function batsTests(names: ReadonlySet<string>): string | undefined {
-  const folder = TEST_FOLDERS.find((name) => below(names, name, ".bats"));
+  const folder = TEST_FOLDERS.find((name) => hasFileBelow(names, name, ".bats"));
   return folder === undefined ? undefined : `bats ${folder}`;
 }
 

@@ -9,7 +9,7 @@ import type { Session, SessionStore } from "../../core/session.ts";
 import { inertJson } from "../../core/visible.ts";
 import { ollamaAddress } from "../../models/providers/ollama-client.ts";
 import { fullName, ollamaListing } from "../../models/providers/ollama-server.ts";
-import { cleaned } from "../../render/renderers.ts";
+import { cleanStrings } from "../../render/renderers.ts";
 import { newFile } from "../../platform/safe-files.ts";
 import { pipedPatch } from "../../render/change-lines.ts";
 import { sha256 } from "../../sessions/audit-file.ts";
@@ -55,12 +55,12 @@ export async function bundleBytes(
     "records.jsonl": jsonLines(session.records()),
     "changes.patch": Buffer.from(maskSecrets(await patchFor(host, store, session, say))),
     "audit.jsonl": audit,
-    "settings.json": Buffer.from(`${inertJson(cleaned(settings, maskSecrets))}\n`),
+    "settings.json": Buffer.from(`${inertJson(cleanStrings(settings, maskSecrets))}\n`),
   };
   const digest = info.provider === "ollama" ? await digestOf(host, info.model, settings) : null;
   const model = { provider: info.provider, name: info.model, digest };
   const about = {
-    session: cleaned(info, maskSecrets),
+    session: cleanStrings(info, maskSecrets),
     harness: versions["harness"] ?? null,
     policy: versions["policy"] ?? null,
     model,
@@ -70,7 +70,7 @@ export async function bundleBytes(
 
 function jsonLines(values: Iterable<unknown>): Buffer {
   const lines: Buffer[] = [];
-  for (const value of values) lines.push(Buffer.from(`${inertJson(cleaned(value, maskSecrets))}\n`));
+  for (const value of values) lines.push(Buffer.from(`${inertJson(cleanStrings(value, maskSecrets))}\n`));
   return Buffer.concat(lines);
 }
 

@@ -311,7 +311,7 @@ function compareCall(then: RecordedCall, now: RecordedCall | undefined, otherwis
   const difference = differenceOf(then, now);
   if (changed === "" && difference === null && endsTheSame(then, now))
     return { ...about, outcome: "same", then: before, now: after, difference, reason: "" };
-  const reason = [changed, why(then, now, otherwise)].filter(Boolean).join("; ");
+  const reason = [changed, differenceReason(then, now, otherwise)].filter(Boolean).join("; ");
   return { ...about, outcome: "differs", then: before, now: after, difference, reason };
 }
 
@@ -336,7 +336,7 @@ function verdictChange({ verdict: then }: RecordedCall, { verdict: now }: Record
   return `judged differently: then ${words(then)}; now ${words(now)}`;
 }
 
-function why(
+function differenceReason(
   { verdict: then }: RecordedCall,
   { verdict: now }: RecordedCall,
   otherwise: ReplayDifferences,

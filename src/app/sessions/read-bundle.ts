@@ -23,7 +23,7 @@ import { parsedJson } from "../../core/raw-data.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { planStepForm } from "../../core/run-record.ts";
 import { reportOf, type Timed } from "../../render/build-report.ts";
-import { cleaned } from "../../render/renderers.ts";
+import { cleanStrings } from "../../render/renderers.ts";
 import type { FromBundle, Report } from "../../render/report-form.ts";
 import { sha256 } from "../../sessions/audit-file.ts";
 
@@ -273,7 +273,7 @@ export function shownBundle(read: ReadBundle): ShownBundle {
     diff: patchOfBundle(read),
   });
   const bundle: FromBundle = { file, sha256: hash, not_held: missingParts(parts) };
-  return { manifest, sha256: hash, report: cleaned({ ...report, bundle }, maskSecrets) };
+  return { manifest, sha256: hash, report: cleanStrings({ ...report, bundle }, maskSecrets) };
 }
 
 /** Verified only as a chain: there is no database that would know its last line. */

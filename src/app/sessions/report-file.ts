@@ -5,13 +5,13 @@ import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import { NotRegularError, readRegularHead, replaceFile } from "../../platform/safe-files.ts";
 import { reportOf } from "../../render/build-report.ts";
-import { cleaned } from "../../render/renderers.ts";
+import { cleanStrings } from "../../render/renderers.ts";
 import type { Report } from "../../render/report-form.ts";
 
 /** The report of a session; what is recognisable as a secret is masked. */
 export function sessionReport(session: Session): Report {
   const parts = { session: session.info(), timeline: session.timeline(), audit: session.audit.verify() };
-  return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
+  return cleanStrings(reportOf({ ...parts, diff: null }), maskSecrets);
 }
 
 const TAKEN = "already exists and is not a report of harness; it was left unchanged";

@@ -83,7 +83,7 @@ export interface TakenUp {
 }
 
 /** The same for the session that a run continues; undefined if the run begins a new one. */
-export async function takenUpBy(
+export async function hostForChoice(
   host: Host,
   { resume, fork, continue: last }: SessionChoice,
   folder: string,
@@ -91,11 +91,11 @@ export async function takenUpBy(
   if (fork === true || (resume === undefined && !last)) return undefined;
   using store = openSessions(host, () => undefined);
   const id = resume === undefined ? store.last(await sessionsWorkspace(folder)) : store.open(resume).id;
-  return id === undefined ? undefined : takenUp(host, id);
+  return id === undefined ? undefined : hostForCopy(host, id);
 }
 
 /** Undefined: the session has no copy that waits to be applied. */
-export async function takenUp(host: Host, id: string): Promise<TakenUp | undefined> {
+export async function hostForCopy(host: Host, id: string): Promise<TakenUp | undefined> {
   const layer = await copyOf(host, id);
   if (layer === undefined) return undefined;
   const taken = await hostOf(host, layer);

@@ -367,7 +367,7 @@ export function newIn(first: readonly Finding[], again: readonly Finding[]): rea
 }
 
 /** Findings of the second run only. */
-export function differing(first: readonly Finding[], again: readonly Finding[]): readonly Finding[] {
+export function secondRunFindings(first: readonly Finding[], again: readonly Finding[]): readonly Finding[] {
   const fresh = newIn(first, again);
   return fresh.length === 0
     ? []

@@ -45,7 +45,11 @@ export async function stage(
   signal: AbortSignal,
 ): Promise<Staged> {
   if (wanted.kind === "archive")
-    return staged(options, { granted: [], fill: (box) => unpackArchive(box, wanted.path, signal) }, signal);
+    return stageRepository(
+      options,
+      { granted: [], fill: (box) => unpackArchive(box, wanted.path, signal) },
+      signal,
+    );
   const refused: Connection[] = [];
   let unreached: Connection | undefined;
   const onConnection = (one: Connection): void => {
@@ -60,7 +64,7 @@ export async function stage(
     });
     return { ...filled, findings: cloneFindings(refused.map(({ host, port }) => `${host}:${port}`)) };
   };
-  return staged(options, { granted: grantsFor(wanted, options), fill, onConnection }, signal);
+  return stageRepository(options, { granted: grantsFor(wanted, options), fill, onConnection }, signal);
 }
 
 interface Filling {
@@ -69,7 +73,7 @@ interface Filling {
   readonly onConnection?: (connection: Connection) => void;
 }
 
-export async function staged(
+export async function stageRepository(
   options: VetOptions,
   { granted, fill, onConnection = () => undefined }: Filling,
   signal: AbortSignal,

@@ -13,7 +13,7 @@ import type { OwnedBox } from "../../core/ports.ts";
 import { changesBetween, compareReports, type TreeFacts } from "../../vet/compare-versions.ts";
 import { lookAt, type TreeLook } from "../../vet/look/look-at.ts";
 import { touches } from "../../vet/step-plan.ts";
-import { copyRepository, git, staged } from "./staging.ts";
+import { copyRepository, git, stageRepository } from "./staging.ts";
 import { isBare, type VetOptions } from "./vet-box.ts";
 import { reportOf, timedLook, tryTree, vetWithFacts } from "./vet-repository.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
@@ -124,7 +124,7 @@ export async function vetDiff(
     ends.found = await extractBoth(box, { folder, from, to, apart }, signal);
     return { commit: ends.found.head, findings: [], notRun: null };
   };
-  await using both = await staged(options, { granted: [], fill }, signal);
+  await using both = await stageRepository(options, { granted: [], fill }, signal);
   const { base, head, changed } = ends.found ?? { base: "", head: "", changed: [] };
   const [before, after] = [path.join(both.tree, "base"), path.join(both.tree, "head")];
   const { looked } = await timedLook(options, before, signal);
@@ -231,7 +231,7 @@ async function lockFiles([one, other]: Both<string>): Promise<Both<LockFile> | u
     const [lock, not] = before === undefined ? [after, one] : [before, other];
     const kind = lock === undefined ? "" : usualName(lock.form);
     throw refused(
-      `${lock?.name ?? ""} is a lock file (${kind}), but ${not} ${await whatElse(not)}: a lock file can only be compared with another`,
+      `${lock?.name ?? ""} is a lock file (${kind}), but ${not} ${await describePath(not)}: a lock file can only be compared with another`,
     );
   }
   if (before.form !== after.form)
@@ -241,7 +241,7 @@ async function lockFiles([one, other]: Both<string>): Promise<Both<LockFile> | u
   return [before, after];
 }
 
-async function whatElse(name: string): Promise<string> {
+async function describePath(name: string): Promise<string> {
   const stats = await stat(name).catch(() => undefined);
   if (stats !== undefined)
     return stats.isDirectory()

@@ -23,7 +23,7 @@ import { type PlannedStep, planSteps, type ProjectFolder, STAND_INS } from "../.
 import { projectCheck } from "../run/project-check.ts";
 import {
   clockAhead,
-  differing,
+  secondRunFindings,
   newIn,
   runAgain,
   runPastCanaries,
@@ -157,7 +157,7 @@ export async function tryTree(
       : [];
   return {
     looked,
-    judged: [...known, ...differing(known, more)],
+    judged: [...known, ...secondRunFindings(known, more)],
     steps,
     unseen: [
       ...none,

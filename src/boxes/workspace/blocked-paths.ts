@@ -1,6 +1,6 @@
 import path from "node:path";
 import { isInside } from "../../core/file-names.ts";
-import { outermost } from "./protected-mounts.ts";
+import { outermostPaths } from "./protected-mounts.ts";
 import type { Protection } from "./protection.ts";
 
 type Protected = Pick<Protection, "readOnly" | "pinned" | "outside" | "above">;
@@ -22,7 +22,7 @@ export function blockedPaths(stderr: string, cwd: string, protection: Protected)
     if (line.length > LIMITS.line || found.size >= LIMITS.paths) continue;
     const [busy, readOnly] = [BUSY.test(line), READ_ONLY.test(line)];
     if (!busy && !readOnly) continue;
-    const guarded = outermost([...protection.readOnly, ...protection.outside]);
+    const guarded = outermostPaths([...protection.readOnly, ...protection.outside]);
     const stops = (file: string): boolean =>
       [...guarded, ...protection.above].some((folder) => isInside(folder, file)) ||
       (busy && protection.pinned.includes(file));

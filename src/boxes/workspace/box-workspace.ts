@@ -5,7 +5,7 @@ import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import { followPointer, isGitDir } from "./git-directory.ts";
-import { outermost } from "./protected-mounts.ts";
+import { outermostPaths } from "./protected-mounts.ts";
 import { type Protection, reachedIn } from "./protection.ts";
 import { lstatIfThere } from "./safe-paths.ts";
 
@@ -103,11 +103,11 @@ async function placesOf({
   stateDir,
   engineRoot,
 }: Pick<WorkspaceRequest, "home" | "stateDir" | "engineRoot">): Promise<ForbiddenPlaces> {
-  const real = (names: readonly string[]): Promise<string[]> => Promise.all(names.map(resolved));
+  const real = (names: readonly string[]): Promise<string[]> => Promise.all(names.map(resolveLinks));
   const homes = [home, "/root", ...(await childrenOf("/home")), ...(await passwdHomes())];
   return {
     homes: [...homes, ...(await real(homes))],
-    stateDir: await resolved(stateDir),
+    stateDir: await resolveLinks(stateDir),
     settings: await real([path.join(home, ".config", "harness"), path.join(home, ".harness")]),
     engineRoots: await real([engineRoot, "/var/lib/docker", "/var/lib/containers", "/var/lib/containerd"]),
   };
@@ -129,11 +129,11 @@ async function passwdHomes(): Promise<string[]> {
 }
 
 /** The path with links resolved. For a path that does not exist yet, its nearest parent is resolved. */
-async function resolved(name: string): Promise<string> {
+async function resolveLinks(name: string): Promise<string> {
   const absolute = path.resolve(name);
   const parent = path.dirname(absolute);
   return realpath(absolute).catch(async () =>
-    parent === absolute ? absolute : path.join(await resolved(parent), path.basename(absolute)),
+    parent === absolute ? absolute : path.join(await resolveLinks(parent), path.basename(absolute)),
   );
 }
 
@@ -296,7 +296,7 @@ export async function withEnclosing(
   if (enclosing.kind === "refused") return without(enclosing.why);
   try {
     const above = enclosing.mounts;
-    const { covered } = await reachedIn(top, [], { away: outermost(above), top: user, signal });
+    const { covered } = await reachedIn(top, [], { away: outermostPaths(above), top: user, signal });
     const fresh = covered.filter((file) => !isInside(root, file) && !protection.covered.includes(file));
     return {
       ...protection,

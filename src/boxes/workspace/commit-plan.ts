@@ -248,22 +248,22 @@ const readOnly = (file: string): CommitMount => ({ path: file, writable: false, 
 
 const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
 
-const frozen = (folder: string): readonly CommitMount[] =>
+const frozenMounts = (folder: string): readonly CommitMount[] =>
   [...FROZEN, ...IN_PROGRESS].map((name) => readOnly(path.join(folder, name)));
 
 function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly CommitMount[] {
-  const shared = [writable(commonDir), ...frozen(commonDir)];
-  const own = gitDir === commonDir ? [] : [writable(gitDir), ...frozen(gitDir)];
+  const shared = [writable(commonDir), ...frozenMounts(commonDir)];
+  const own = gitDir === commonDir ? [] : [writable(gitDir), ...frozenMounts(gitDir)];
   return [
     { path: workspace, writable: false, optional: false },
-    ...pinned(workspace, commonDir),
+    ...pinnedFolders(workspace, commonDir),
     ...shared,
     ...own,
   ];
 }
 
 /** Folders between the workspace and a git directory in it: pinned, as in every box. */
-function pinned(workspace: string, gitDir: string): readonly CommitMount[] {
+function pinnedFolders(workspace: string, gitDir: string): readonly CommitMount[] {
   if (!isInside(workspace, gitDir)) return [];
   const parts = path
     .relative(workspace, path.dirname(gitDir))
@@ -292,7 +292,7 @@ interface KnownOption {
 const flags = (names: string): readonly (readonly [string, KnownOption])[] =>
   names.split(" ").map((name) => [name, { takesValue: false }] as const);
 
-const valued = (names: string, value?: RegExp): readonly (readonly [string, KnownOption])[] =>
+const valueOptions = (names: string, value?: RegExp): readonly (readonly [string, KnownOption])[] =>
   names
     .split(" ")
     .map((name) => [name, { takesValue: true, ...(value === undefined ? {} : { value }) }] as const);
@@ -304,7 +304,7 @@ const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, KnownOption>> = new Map([
     new Map([
       ...flags("A u f v n N all update force verbose dry-run intent-to-add ignore-errors no-all renormalize"),
       ...flags("sparse"),
-      ...valued("chmod", /^[+-]x$/),
+      ...valueOptions("chmod", /^[+-]x$/),
     ]),
   ],
   [
@@ -312,7 +312,7 @@ const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, KnownOption>> = new Map([
     new Map([
       ...flags("a q v n s all quiet verbose no-verify signoff amend no-edit allow-empty allow-empty-message"),
       ...flags("only include reset-author dry-run no-gpg-sign no-post-rewrite"),
-      ...valued("m message author date cleanup fixup squash trailer"),
+      ...valueOptions("m message author date cleanup fixup squash trailer"),
     ]),
   ],
 ]);

@@ -278,7 +278,7 @@ function insideLines({ cuts, modes, renames, partName }: TreeChanges): readonly 
     `cd -P -- "$stage/item"`,
     ...renames.map(
       ({ part, rel, name, inert }) =>
-        `mv -nT -- ${place(part, below(rel, inert))} ${place(part, below(rel, name))}`,
+        `mv -nT -- ${place(part, joinPath(rel, inert))} ${place(part, joinPath(rel, name))}`,
     ),
     ...rights.filter(({ folder }) => !folder).map(({ line }) => line),
     ...joined.toReversed().flat(),
@@ -287,7 +287,7 @@ function insideLines({ cuts, modes, renames, partName }: TreeChanges): readonly 
   ];
 }
 
-const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
+const joinPath = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
 
 const shellWord = (text: string): string => quote([text]);
 

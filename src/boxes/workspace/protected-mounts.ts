@@ -7,7 +7,7 @@ import { firstOf } from "../../core/wording.ts";
 /** The mounts over protected paths, and whether they still cover what they were made for. */
 
 /** Lists parents before children, without paths that lie in another one. */
-export function outermost(paths: Iterable<string>): readonly string[] {
+export function outermostPaths(paths: Iterable<string>): readonly string[] {
   const kept = new Set<string>();
   for (const file of parentsFirst(new Set(paths))) if (!liesIn(file, kept)) kept.add(file);
   return [...kept];
@@ -41,7 +41,7 @@ const MAX_MOUNTS = 200;
  * times, however many there are.
  */
 export function arrange(root: string, paths: Iterable<string>, limit = MAX_MOUNTS): MountArrangement {
-  const readOnly = outermost(paths);
+  const readOnly = outermostPaths(paths);
   const saves = savings(root, readOnly);
   let excess = readOnly.length + saves.size - limit;
   if (excess <= 0) return { readOnly, pinned: parentsFirst(saves.keys()), warnings: [] };
@@ -61,7 +61,7 @@ export function arrange(root: string, paths: Iterable<string>, limit = MAX_MOUNT
     closed.add(smallest(saves, closed, excess) ?? folder);
     break;
   }
-  const left = outermost([...readOnly, ...closed]);
+  const left = outermostPaths([...readOnly, ...closed]);
   return {
     readOnly: left,
     pinned: parentsFirst(savings(root, left).keys()),
@@ -130,7 +130,7 @@ export async function replacedAmong(files: readonly HostFile[]): Promise<readonl
   const now = await Promise.all(files.map(({ path }) => hostFile(path).catch(() => undefined)));
   const differs = ({ dev, ino, born }: HostFile, at: number): boolean =>
     now[at]?.dev !== dev || now[at]?.ino !== ino || now[at]?.born !== born;
-  return outermost(files.filter(differs).map(({ path }) => path));
+  return outermostPaths(files.filter(differs).map(({ path }) => path));
 }
 
 export const MAY_HOLD = "may contain what commands in the box wrote: check it before you use it";

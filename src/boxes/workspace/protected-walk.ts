@@ -159,7 +159,7 @@ class Search {
         opened.closeSync();
       }
     } catch (thrown) {
-      this.#addUnseen(`${shown(folder)}: ${errorCode(thrown) ?? "unreadable"}`);
+      this.#addUnseen(`${folderText(folder)}: ${errorCode(thrown) ?? "unreadable"}`);
     } finally {
       folder.anchor.release();
     }
@@ -200,7 +200,7 @@ class Search {
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       this.#entries += 1;
       if (this.#entries > this.#bounds.entries)
-        this.stop(`${shown(folder)} and others: more than ${this.#bounds.entries} entries`);
+        this.stop(`${folderText(folder)} and others: more than ${this.#bounds.entries} entries`);
       if (this.#entries % ENTRIES_PER_BREATH === 0) await breath();
       if (this.#stopped) return;
       this.#note(folder, contents, entry);
@@ -241,7 +241,7 @@ class Search {
     this.#enter(folder, "dependencies", contents.dependencies);
     if (this.#options.reached === true) this.#enter(folder, "guarded", contents.guarded);
     const most = this.#exceededLimit();
-    if (most !== undefined) this.stop(`${shown(folder)} and others: ${most}`);
+    if (most !== undefined) this.stop(`${folderText(folder)} and others: ${most}`);
   }
 
   #exceededLimit(): string | undefined {
@@ -274,7 +274,7 @@ class Search {
     if (rest.length < MAX_LENGTH) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
     const own = process.platform === "linux" && anchor.depth < MAX_DEPTH ? anchor.below(rest) : undefined;
     if (own === undefined) {
-      this.#addUnseen(`${shown(folder)}: its path is too long`);
+      this.#addUnseen(`${folderText(folder)}: its path is too long`);
       return undefined;
     }
     return { anchor: own, rest: (file) => file.slice(rest.length), [Symbol.dispose]: () => own.release() };
@@ -380,7 +380,7 @@ const MARKS: ReadonlyMap<string, { readonly bit: number; readonly folder: boolea
 
 const LAYOUTS = [1 | 2 | 4, 1 | 8, 16 | 32];
 
-const shown = ({ anchor, rest }: Folder): string => {
+const folderText = ({ anchor, rest }: Folder): string => {
   const full = anchor.full + rest;
   const text = JSON.stringify(Buffer.from(full, "latin1").toString("utf8")).slice(1, -1);
   return text.length > 300 ? `${text.slice(0, 300)}… (${full.length} bytes)` : text;

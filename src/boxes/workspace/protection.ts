@@ -8,11 +8,11 @@ import { fold, isInside, PROTECTED, protectedName } from "../../core/file-names.
 import { firstOf } from "../../core/wording.ts";
 import { type ConfigEntry, followPointer, parseGitConfig, pathInGitFile } from "./git-directory.ts";
 import type { Isolation } from "./layer-record.ts";
-import { arrange, liesIn, outermost } from "./protected-mounts.ts";
+import { arrange, liesIn, outermostPaths } from "./protected-mounts.ts";
 import { walk } from "./protected-walk.ts";
 import {
   lstatIfThere,
-  printed,
+  escapeForTerminal,
   readSmall,
   refusedPathError,
   requireOwner,
@@ -83,7 +83,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   }
   await protectForAbove(scan);
   const { readOnly, pinned, warnings } = arrange(root, [...scan.inside, ...walked.linked]);
-  const away = outermost(scan.outside);
+  const away = outermostPaths(scan.outside);
   const reached = await reachedIn(root, walked.reached, { away, top, signal });
   return {
     readOnly,
@@ -132,7 +132,7 @@ export async function reachedIn(
   if (covered.length > MAX_COVERS)
     throw new HarnessError(
       EXIT.sandbox,
-      `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${MAX_COVERS} can be covered: ${listed(covered)}`,
+      `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${MAX_COVERS} can be covered: ${listFiles(covered)}`,
       OVERLAY_OR("or remove those that are no longer used"),
     );
   if (covered.length === 0) return { covered, warnings: [] };
@@ -140,7 +140,7 @@ export async function reachedIn(
   return {
     covered,
     warnings: [
-      `${many} covered by an empty file, so that no command can connect through them: ${listed(covered)}`,
+      `${many} covered by an empty file, so that no command can connect through them: ${listFiles(covered)}`,
     ],
   };
 }
@@ -152,7 +152,7 @@ function refuseUnseen(folder: string, unseen: readonly string[]): void {
   if (unseen.length === 0) return;
   throw new HarnessError(
     EXIT.sandbox,
-    `${printed(folder)} could not be searched completely, so it is not known what must be protected there:\n    ${unseen.join("\n    ")}`,
+    `${escapeForTerminal(folder)} could not be searched completely, so it is not known what must be protected there:\n    ${unseen.join("\n    ")}`,
     OVERLAY_OR("or remove these paths, or make them readable (chmod u+rwx)"),
   );
 }
@@ -161,13 +161,13 @@ function linkedLines(root: string, linked: readonly string[]): readonly string[]
   if (linked.length === 0) return [];
   const [are, names] = linked.length === 1 ? ["a file is", "its"] : [`${linked.length} files are`, "their"];
   return [
-    `${are} read-only, because ${names} content has another name outside of ${root} or in a protected path (hard links): ${listed(linked)}. With --isolation overlay they can be changed`,
+    `${are} read-only, because ${names} content has another name outside of ${root} or in a protected path (hard links): ${listFiles(linked)}. With --isolation overlay they can be changed`,
   ];
 }
 
 const MAX_NAMED = 5;
 
-const listed = (files: readonly string[]): string => firstOf(files, MAX_NAMED, printed);
+const listFiles = (files: readonly string[]): string => firstOf(files, MAX_NAMED, escapeForTerminal);
 
 const FILES_PER_BREATH = 64;
 
@@ -180,7 +180,7 @@ function refuseUnnamable(file: string): void {
   const why = file.isWellFormed() ? "its path is too long" : "its name is not valid UTF-8";
   throw new HarnessError(
     EXIT.sandbox,
-    `${shortened(printed(file))} cannot be protected: ${why}`,
+    `${shortened(escapeForTerminal(file))} cannot be protected: ${why}`,
     "rename that path or one of the folders above it",
   );
 }
@@ -236,7 +236,7 @@ async function protectForAbove(scan: Scan): Promise<void> {
 }
 
 async function protectObeyed(repository: Repository, scan: Scan): Promise<void> {
-  const { paths, warnings } = await obeyed(repository, scan.root, scan.uid);
+  const { paths, warnings } = await findObeyed(repository, scan.root, scan.uid);
   scan.warnings.push(...warnings);
   for (const file of paths) await protectNamed(file, scan);
 }
@@ -275,7 +275,7 @@ interface ObeyedSearch {
  * the git directory. The configuration is read as text; git is not run.
  * Limit: the user's own configuration (~/.gitconfig) is not read.
  */
-async function obeyed(repository: Repository, root: string, uid: number): Promise<Obeyed> {
+async function findObeyed(repository: Repository, root: string, uid: number): Promise<Obeyed> {
   const finding: ObeyedSearch = { root, uid, repository, paths: new Set(), warnings: [], read: new Set() };
   const { gitDir } = repository;
   const common = await pathInGitFile(gitDir, "commondir");
@@ -418,7 +418,7 @@ export async function protectOutside(
   if ((await lstatIfThere(pointer))?.isFile() !== true) return NOTHING;
   const lead = await followPointer(pointer, root, uid);
   if (lead.kind === "inside") return NOTHING;
-  if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);
+  if (lead.kind === "unsafe") return brokenRepository(`${pointer} is not followed: ${lead.why}`);
   if (isolation === "overlay") {
     const outside = [lead.mount];
     return {
@@ -427,11 +427,11 @@ export async function protectOutside(
       ...(await reachedIn(root, [], { away: outside, top: { uid, gid }, signal })),
     };
   }
-  return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
+  return brokenRepository(`${lead.gitDir} lies outside the workspace and is not copied`);
 }
 
 /** Protects nothing, and says why git sees no repository. */
-export const broken = (why: string): Protection => ({
+export const brokenRepository = (why: string): Protection => ({
   ...NOTHING,
   warnings: [`git does not work in the box: ${why}`],
 });

@@ -8,10 +8,10 @@ import { firstOf } from "../../core/wording.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { Inert, takeBackScript, type TakenOut } from "./inert-tree.ts";
 import { remove, renameOrOpenUp, SharedCopies } from "./shared-copies.ts";
-import { liesIn, outermost } from "./protected-mounts.ts";
+import { liesIn, outermostPaths } from "./protected-mounts.ts";
 import { walk } from "./protected-walk.ts";
 import type { Protection } from "./protection.ts";
-import { holdFolder, kindOf, lstatIfThere, printed } from "./safe-paths.ts";
+import { holdFolder, kindOf, lstatIfThere, escapeForTerminal } from "./safe-paths.ts";
 
 /** What a box made that the user's programs would obey: found, moved out of the workspace, and made inert. */
 
@@ -52,7 +52,7 @@ const exists = async (file: string): Promise<boolean> =>
 /** A path through a link or below another planted path needs no move of its own. */
 const onlyNew = (found: readonly string[], { readOnly }: Protection): readonly string[] => {
   const old = new Set(readOnly);
-  return outermost(found.filter((file) => !old.has(file) && !liesIn(file, old))).toSorted();
+  return outermostPaths(found.filter((file) => !old.has(file) && !liesIn(file, old))).toSorted();
 };
 
 interface PlantedFindings {
@@ -147,7 +147,7 @@ async function privateFolder(into: string, at: string): Promise<string> {
 const MAX_NAMED = 10;
 
 function notMoved(planted: readonly string[], why: string, thrown: unknown): HarnessError {
-  const names = firstOf(planted, MAX_NAMED, (file) => shortened(printed(file)));
+  const names = firstOf(planted, MAX_NAMED, (file) => shortened(escapeForTerminal(file)));
   return new HarnessError(
     EXIT.sandbox,
     `${names} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,

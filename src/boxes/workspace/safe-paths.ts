@@ -85,12 +85,13 @@ export function requireOwner(file: string, stats: Stats, uid: number): void {
 export const refusedPathError = (file: string, why: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `${printed(file)} is a protected path and ${printed(why)}`,
+    `${escapeForTerminal(file)} is a protected path and ${escapeForTerminal(why)}`,
     "make it a plain file or folder of your own, or remove it; --mode read-only accepts it as it is",
   );
 
 /** Escapes characters that act on a terminal. */
-export const printed = (text: string): string => JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
+export const escapeForTerminal = (text: string): string =>
+  JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
 
 const MAX_BYTES = 2 ** 20;
 
@@ -121,19 +122,19 @@ export function holdFolder(root: string, relative: string): HeldFolder {
     at = path.join(at, part);
     const above = folder;
     try {
-      folder = openSync(bytesOfText(through(above, part, at)), DIRECTORY);
+      folder = openSync(bytesOfText(descriptorPath(above, part, at)), DIRECTORY);
     } finally {
       closeSync(above);
     }
   }
   const [kept, place] = [folder, at];
   return {
-    entry: (name) => through(kept, name, path.join(place, name)),
+    entry: (name) => descriptorPath(kept, name, path.join(place, name)),
     [Symbol.dispose]: () => closeSync(kept),
   };
 }
 
-const through = (folder: number, name: string, plain: string): string =>
+const descriptorPath = (folder: number, name: string, plain: string): string =>
   process.platform === "linux" ? `/proc/self/fd/${folder}/${name}` : plain;
 
 /** Turns a path with one character for each byte into one that Node accepts. */
@@ -245,5 +246,5 @@ export function lookIn(folder: HeldFolderSync, name: Buffer): Stats | undefined 
 }
 
 /** The path of an entry below the root; the path of the root itself is empty. */
-export const below = (folder: Buffer, name: Buffer): Buffer =>
+export const entryPath = (folder: Buffer, name: Buffer): Buffer =>
   folder.length === 0 ? name : Buffer.concat([folder, SLASH, name]);

@@ -300,7 +300,7 @@ async function applyPiece(piece: string, onto: Buffer): Promise<void> {
 
 async function overlayFolder(from: Buffer, onto: Buffer): Promise<void> {
   for (const name of await readdir(from, { encoding: "buffer" })) {
-    const [mine, theirs] = [within(from, name), within(onto, name)];
+    const [mine, theirs] = [joinPath(from, name), joinPath(onto, name)];
     const [is, was] = [await lstat(mine), await statsOf(theirs)];
     if (was !== undefined && !(is.isDirectory() && was.isDirectory())) await remove(theirs);
     if (is.isDirectory()) {
@@ -321,7 +321,7 @@ async function removeBelow(root: Buffer, file: string): Promise<void> {
     const stats = await statsOf(at);
     if (stats?.isDirectory() !== true) return;
     await chmod(at, stats.mode | 0o700);
-    at = within(at, name);
+    at = joinPath(at, name);
   }
   await remove(at);
 }
@@ -331,7 +331,7 @@ async function remove(at: Buffer): Promise<void> {
   if (stats === undefined) return;
   if (!stats.isDirectory()) return unlink(at);
   await chmod(at, 0o700);
-  for (const name of await readdir(at, { encoding: "buffer" })) await remove(within(at, name));
+  for (const name of await readdir(at, { encoding: "buffer" })) await remove(joinPath(at, name));
   await rmdir(at);
 }
 
@@ -343,7 +343,7 @@ async function deletedPaths(tree: Buffer, deleted: readonly string[]): Promise<r
     if (!isPath(file)) continue;
     for (const folder of foldersAbove(file)) {
       if (stay.has(folder) || gone.has(folder)) continue;
-      const stats = await statsOf(within(tree, bytesOfText(folder)));
+      const stats = await statsOf(joinPath(tree, bytesOfText(folder)));
       (stats?.isDirectory() === true ? stay : gone).add(folder);
     }
     gone.add(file);
@@ -361,7 +361,7 @@ export function foldersAbove(file: string): readonly string[] {
 export const isPath = (file: string): boolean =>
   file.split("/").every((name) => !["", ".", ".."].includes(name)) && !file.includes("\0");
 
-const within = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, Buffer.from("/"), name]);
+const joinPath = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, Buffer.from("/"), name]);
 
 async function statsOf(at: Buffer): Promise<Stats | undefined> {
   try {

@@ -8,7 +8,7 @@ import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner-files.ts";
 import type { Changed, Layer } from "./layer-record.ts";
-import { below, type HeldFolderSync, holdFolderSync, lookIn, namesIn } from "./safe-paths.ts";
+import { entryPath, type HeldFolderSync, holdFolderSync, lookIn, namesIn } from "./safe-paths.ts";
 
 /** What a box changed in the workspace: the upper layer of an overlay, or a copy, compared with the folder itself. */
 
@@ -81,7 +81,7 @@ async function noteHidden(
 ) {
   const mentioned = new Set(names.map((name) => name.toString("latin1")));
   const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
-  const paths = rest.map((name) => textOfBytes(below(path, name)));
+  const paths = rest.map((name) => textOfBytes(entryPath(path, name)));
   const sample = paths.find((each) => each.isWellFormed()) ?? paths[0];
   // We made the layer's own folder, and it hides nothing.
   if (sample === undefined || path.length === 0) return;
@@ -103,7 +103,7 @@ interface Entry {
 async function compare(look: ComparisonState, pair: FolderPair, entry: Entry): Promise<void> {
   const { name, mine, theirs } = entry;
   const { lower, upper } = pair;
-  const path = below(pair.path, name);
+  const path = entryPath(pair.path, name);
   const found = { folder: pair.path, name, stats: mine };
   const [wasFolder, isFolder] = [theirs?.isDirectory() === true, mine.isDirectory()];
   if (lower !== undefined && theirs !== undefined && wasFolder !== isFolder)
@@ -165,7 +165,7 @@ function noteDeleted(
   lower: HeldFolderSync,
   { name, path, stats }: { readonly name: Buffer; readonly path: Buffer; readonly stats: Stats },
 ): void {
-  const here = below(path, name);
+  const here = entryPath(path, name);
   note(look, "deleted", { folder: path, name, stats });
   if (!stats.isDirectory()) return;
   if (stats.dev !== lower.stats.dev) {
@@ -222,7 +222,7 @@ function* treeOf(root: HeldFolderSync, here: WalkedFolder): Generator<WalkedEntr
   for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
-    const entry = { path: below(here.path, name), folder: here.path, name, at: root.at(name), stats };
+    const entry = { path: entryPath(here.path, name), folder: here.path, name, at: root.at(name), stats };
     if (stats.isDirectory()) yield* folderIn(root, entry, here);
     else yield entry;
   }
@@ -246,7 +246,7 @@ function* folderIn(
   entry: WalkedEntry,
   above: WalkedFolder,
 ): Generator<WalkedEntry, void> {
-  const folder = opened(parent, entry, above);
+  const folder = openFolder(parent, entry, above);
   if (typeof folder === "string") {
     yield { ...entry, closed: folder };
     return;
@@ -257,7 +257,7 @@ function* folderIn(
 }
 
 /** The opened folder, or why it is not entered. */
-function opened(
+function openFolder(
   parent: HeldFolderSync,
   { stats, at }: WalkedEntry,
   { depth, opens }: WalkedFolder,

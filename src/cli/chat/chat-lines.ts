@@ -10,7 +10,13 @@ import { widthOfStream, wrappedRow } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 import type { Completion } from "../terminal-input.ts";
 import { answerTo, COMMANDS, type SlashName, slashOf } from "./chat-commands.ts";
-import { type ChatScreen, closing, HandoffNotes, movedAndCommitted, requestsIn } from "./chat-screen.ts";
+import {
+  type ChatScreen,
+  closingMessage,
+  HandoffNotes,
+  movedAndCommitted,
+  requestsIn,
+} from "./chat-screen.ts";
 
 /** The texts that a person typed here and in earlier chats. */
 export interface TypedTexts {
@@ -122,7 +128,9 @@ export class ChatLines {
       errors.write(movedAndCommitted(finished, errors));
       screen.hold(!ANSWERS.has(finished.status));
       if (over()) return;
-      errors.write(closing(finished, errors, failure()) + this.#handed.lines(finished.handoff, errors));
+      errors.write(
+        closingMessage(finished, errors, failure()) + this.#handed.lines(finished.handoff, errors),
+      );
     });
     if (!over()) errors.write("\n");
     if (count() <= before) this.#initial = typed;
@@ -226,7 +234,7 @@ export function fileCompletion(
     last.asked = new AbortController();
     const of = open[0];
     return find(open[1] ?? open[2] ?? "", last.asked.signal).then(
-      (files) => [fitting(files.map(mention), of), of],
+      (files) => [keepTypedText(files.map(mention), of), of],
       () => [[], of],
     );
   };
@@ -235,7 +243,7 @@ export function fileCompletion(
 const mention = (file: string): string => (/\s/.test(file) ? `@"${file}"` : `@${file}`);
 
 /** Prevents the common start of several candidates from replacing the typed text, by adding that text to them. */
-const fitting = (hits: readonly string[], of: string): readonly string[] =>
+const keepTypedText = (hits: readonly string[], of: string): readonly string[] =>
   hits.length > 1 && hits.some((hit) => !hit.startsWith(of)) ? [of, ...hits] : hits;
 
 /** The characters with which all candidates begin. */

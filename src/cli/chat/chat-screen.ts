@@ -19,7 +19,7 @@ import { type Session, settledIn } from "../../core/session.ts";
 import { ReplacedAnswer } from "../../core/tool.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { type AnswerStream, answerStream } from "../../render/tty/answer-text.ts";
-import { fitted, mark, widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import { fitToWidth, mark, widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { systemClock } from "../../render/tty/live-lines.ts";
 import { type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
@@ -248,7 +248,7 @@ export class HandoffNotes {
       ...(more > 0 ? [`  ${more} more: harness diff`] : []),
     ];
     const width = widthOfStream(stream);
-    return all.map((line) => `${styleText("yellow", fitted(line, width), { stream })}\n`).join("");
+    return all.map((line) => `${styleText("yellow", fitToWidth(line, width), { stream })}\n`).join("");
   }
 }
 
@@ -260,7 +260,7 @@ const BACK = "the conversation is as it was before; what finished calls changed 
  * The message at the end of a request without an answer; empty if everything is already on the screen. `shown`: the
  * failure that has been reported when it happened.
  */
-export function closing({ status, reason, tool_calls }: Finished, stream: Output, shown = ""): string {
+export function closingMessage({ status, reason, tool_calls }: Finished, stream: Output, shown = ""): string {
   switch (status) {
     case "done":
       return isPlainEnding(reason) ? "" : lines(`${mark("warning", stream)} `, reason, stream);
@@ -312,7 +312,7 @@ export function recalled(messages: readonly Message[], stream: Output): string {
   const head = (typed: boolean): string => (!typed ? "  " : stream.plain ? "you: " : "› ");
   return [
     ...(earlier > 0 ? [`  (${earlier} earlier)`] : []),
-    ...shown.slice(-MAX_RECALLED).map(({ typed, text }) => `${head(typed)}${fitted(text, width)}`),
+    ...shown.slice(-MAX_RECALLED).map(({ typed, text }) => `${head(typed)}${fitToWidth(text, width)}`),
   ]
     .map((line) => `${styleText("dim", line, { stream })}\n`)
     .join("");

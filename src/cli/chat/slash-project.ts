@@ -82,14 +82,14 @@ export async function apply({ chat, output, show, confirm }: SlashCall): Promise
   show(appliedText(planned, output).trimEnd());
   if (!planned.ops.some(({ from, to }) => from !== to)) return "There is nothing to move.";
   if (!(await confirm("Move this into the folder?"))) return "Nothing was moved.";
-  const prompter = { confirm, pickPart: quit, approve: no };
+  const prompter = { confirm, pickPart: quit, approve: answerNo };
   const outcome = await applySession(host, store, session, { ...options, prompter, dryRun: false });
   return appliedText(outcome, output).trimEnd();
 }
 
 // Parts and calls are not asked about here.
 const quit = (): Promise<"quit"> => Promise.resolve("quit");
-const no = (): Promise<"no"> => Promise.resolve("no");
+const answerNo = (): Promise<"no"> => Promise.resolve("no");
 
 /** Checks everything a run depends on, as `harness doctor` does. */
 export async function doctor({ chat, output }: SlashCall): Promise<string> {

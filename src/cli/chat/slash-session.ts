@@ -72,7 +72,7 @@ export async function resume({ chat, argument: typed, output }: SlashCall): Prom
   const others = store.list({ workspace: chat.workspace, limit: 2 });
   const id = typed === "" ? others.find((each) => each.id !== chat.conversation?.session.id)?.id : typed;
   if (id === undefined) return "There is no other session of this folder.";
-  const session = opened(store, id);
+  const session = openSession(store, id);
   const { workspace, id: found } = session.info();
   if (workspace !== chat.workspace)
     return `${found} is a session of ${workspace}; to continue it there: harness resume ${found}`;
@@ -85,7 +85,7 @@ export async function resume({ chat, argument: typed, output }: SlashCall): Prom
 }
 
 /** The remedy is a chat command, because the person types it here. */
-function opened(store: SessionStore, id: string): Session {
+function openSession(store: SessionStore, id: string): Session {
   try {
     return store.open(id);
   } catch (thrown) {
@@ -278,17 +278,17 @@ export async function policy({ chat, argument, output }: SlashCall): Promise<str
       MAX_RULES,
       (rule) => `${rule.decision.padEnd(5)}  ${visibleLine(`${wordsOfRule(rule)}: ${rule.reason}`)}`,
     ).map((line) => `  ${line}`),
-    ...latelyLines(chat.decided.last, output),
+    ...recentLines(chat.decided.last, output),
   ].join("\n");
 }
 
-function latelyLines(last: readonly DecidedCall[], output: Output): readonly string[] {
+function recentLines(last: readonly DecidedCall[], output: Output): readonly string[] {
   if (last.length === 0) return ["", "Nothing has been asked or denied in this chat so far."];
   const width = Math.max(MIN_RULE_WIDTH, widthOfStream(output) - 2);
   const lines = last.flatMap((call) => {
     const { tool, what, rule, reason } = call;
     const head = `${outcome(call).padEnd(22)}  ${tool} ${what}`;
-    return [clipped(head, width), clipped(`    ${reason} (${rule})`, width)];
+    return [clipLine(head, width), clipLine(`    ${reason} (${rule})`, width)];
   });
   return [
     "",
@@ -299,7 +299,7 @@ function latelyLines(last: readonly DecidedCall[], output: Output): readonly str
 
 const MIN_RULE_WIDTH = 30;
 
-function clipped(text: string, width: number): string {
+function clipLine(text: string, width: number): string {
   const line = visibleLine(text);
   return line.length <= width ? line : `${line.slice(0, width - 1).toWellFormed()}…`;
 }

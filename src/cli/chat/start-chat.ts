@@ -17,7 +17,7 @@ import type { SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
 import { itemText } from "../../render/repository-lines.ts";
 import { healthTable } from "../../render/setup-lines.ts";
-import { fitted, widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import { fitToWidth, widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { ProgressLine, systemClock } from "../../render/tty/live-lines.ts";
 import { move, type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { configFor, workspaceOf } from "../settings.ts";
@@ -260,7 +260,7 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
   const whole = `${model}  ${workspace}`;
   const facts = whole.length < width ? [whole] : [model, workspace];
   const lines = [...facts, "/help lists commands, Ctrl-D leaves"];
-  return lines.map((line) => `${styleText("dim", fitted(line, width), { stream })}\n`).join("");
+  return lines.map((line) => `${styleText("dim", fitToWidth(line, width), { stream })}\n`).join("");
 }
 
 /** Opens the store on first use: a chat in which nothing is said leaves no trace. */
@@ -278,8 +278,8 @@ function storeOnce(host: Host, warn: (text: string) => void) {
 }
 
 async function takenUpAgain(host: Host, id: string): Promise<TakenUp | undefined> {
-  const { takenUp } = await import("../../app/sessions/session-hold.ts");
-  return takenUp(host, id);
+  const { hostForCopy } = await import("../../app/sessions/session-hold.ts");
+  return hostForCopy(host, id);
 }
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {

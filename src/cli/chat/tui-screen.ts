@@ -1,6 +1,6 @@
 import type { PersonReply } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { fitted, widthOfStream } from "../../render/tty/columns.ts";
+import { fitToWidth, widthOfStream } from "../../render/tty/columns.ts";
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { systemClock } from "../../render/tty/live-lines.ts";
 import { Activities } from "../../render/tty/run-activity.ts";
@@ -421,7 +421,7 @@ export class TuiScreen implements ChatScreen {
     const choice = await this.#show<Choice>(panel, shown, signal);
     if (choice === undefined) return "no";
     // A question without a text of its own is shown next to its answer, for the history on the screen.
-    const question = shown === "" ? fitted(step.asks, this.#width - QUESTION_ROWS) : "";
+    const question = shown === "" ? fitToWidth(step.asks, this.#width - QUESTION_ROWS) : "";
     const chosen = `${question}  ❯ ${panel.wordsOf(choice.is)}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;

@@ -6,9 +6,9 @@ import { ownConfigFor, settingFlags } from "../settings.ts";
 import { prompter } from "../terminal.ts";
 
 const ANSWERS = ["once", "session", "always", "deny"] as const;
-const others = (own: string): string[] => ANSWERS.filter((flag) => flag !== own);
+const otherAnswers = (own: string): string[] => ANSWERS.filter((flag) => flag !== own);
 const flag = (own: string, description: string) =>
-  Flags.boolean({ description, helpGroup: "ANSWER", exclusive: others(own) });
+  Flags.boolean({ description, helpGroup: "ANSWER", exclusive: otherAnswers(own) });
 
 export class Approve extends HarnessCommand {
   static override summary = "Answer the question of a parked run, and let the run continue.";

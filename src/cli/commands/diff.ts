@@ -47,7 +47,7 @@ export class Diff extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Diff);
-    if (flags.bundle !== undefined) return ofBundle(this.host, flags.bundle, args.id, flags);
+    if (flags.bundle !== undefined) return diffOfBundle(this.host, flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
       await recordLostSession(this.host, store, args.id);
       const session = await namedSession(store, args.id, workspaceOf(flags));
@@ -93,7 +93,7 @@ async function writePatch(files: readonly FileDiff[], say: (text: string) => voi
     );
 }
 
-async function ofBundle(
+async function diffOfBundle(
   host: Host,
   file: string,
   id: string | undefined,

@@ -61,7 +61,7 @@ export class Eval extends HarnessCommand {
     const { evalName, readResults, runEval } = await import("../../app/batch/eval-run.ts");
     const { evalTable, comparedTable, evalLine: resultLine } = await import("../../render/batch-results.ts");
     const words = (argv as string[]).slice(1);
-    const what = await whatIs(args.suite, words, flags);
+    const what = await describeEval(args.suite, words, flags);
     const out = path.resolve(flags.out ?? path.join(this.host.places.state, "evals", evalName(what)));
     if (flags.compare !== undefined) {
       const [one, other] = await Promise.all(
@@ -120,7 +120,7 @@ export class Eval extends HarnessCommand {
 }
 
 /** Only the model of the user's settings counts, because the results are about the model. */
-async function whatIs(
+async function describeEval(
   suite: string,
   flags: readonly string[],
   { scripted, attempts }: { readonly scripted?: string | undefined; readonly attempts?: number | undefined },

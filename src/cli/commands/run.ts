@@ -58,11 +58,11 @@ export class Run extends HarnessCommand {
     folder: string,
   ): Promise<TakenUp | undefined> {
     if (!flags.continue && flags.resume === undefined) return undefined;
-    const [{ takenUpBy }, { noteTo }] = await Promise.all([
+    const [{ hostForChoice }, { noteTo }] = await Promise.all([
       import("../../app/sessions/session-hold.ts"),
       import("../../app/stderr-messages.ts"),
     ]);
-    const taken = await takenUpBy(this.host, flags, folder);
+    const taken = await hostForChoice(this.host, flags, folder);
     if (taken?.note !== undefined) noteTo(flags.quiet)(taken.note);
     return taken;
   }

@@ -10,13 +10,13 @@ import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 import { modelStep } from "../../app/setup-model.ts";
 import {
   describeEngine,
-  done,
+  doneStep,
   engineStep,
   imageStep,
   INSTEAD,
   type SetupContext,
   sidecarStep,
-  standIn,
+  replacedStep,
   SetupSteps,
 } from "../../app/setup-steps.ts";
 import { stderr } from "../../render/tty/output.ts";
@@ -80,7 +80,7 @@ async function bringUp(
   const engine = await steps.run(
     "engine",
     () => engineStep(context),
-    (found) => done(describeEngine(found)),
+    (found) => doneStep(describeEngine(found)),
   );
   await steps.run(
     "image",
@@ -90,7 +90,7 @@ async function bringUp(
   const store = (): ReturnType<typeof sidecarStep> =>
     sidecars
       ? sidecarStep("qdrant", engine, context)
-      : Promise.resolve(standIn(INSTEAD.qdrant, "--no-sidecars was given"));
+      : Promise.resolve(replacedStep(INSTEAD.qdrant, "--no-sidecars was given"));
   await steps.run("search", store, (result) => result);
   if (!model) return;
   await steps.run(

@@ -53,7 +53,7 @@ export class Trust extends HarnessCommand {
       answer(
         flags.show
           ? trustText(shown, stdout)
-          : visible(closing(shown, flags.revoke, forgets ? seen.shown.gone : [])),
+          : visible(closingText(shown, flags.revoke, forgets ? seen.shown.gone : [])),
       );
     if (!flags.revoke && !allCounts(shown)) process.exitCode = EXIT.refused;
   }
@@ -71,7 +71,7 @@ const allCounts = ({ items, damage }: ShownTrust): boolean =>
   damage === null &&
   items.every(({ waits, problem, standing }) => !waits && (problem === null || standing === "trusted"));
 
-function closing(
+function closingText(
   { items, project, damage, outer }: ShownTrust,
   revoked: boolean,
   forgotten: ShownTrust["gone"],

@@ -81,7 +81,7 @@ export class Vet extends HarnessCommand {
       const warn = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
       const options = { ...chosen, onProgress: progress.take, warn };
       const result = flags.compare
-        ? await compared(options, [name ?? "", other ?? ""], signal)
+        ? await compareVersions(options, [name ?? "", other ?? ""], signal)
         : await reported(options, { range: flags.diff, name: name ?? ".", words }, signal);
       signal.throwIfAborted();
       progress.end();
@@ -144,7 +144,7 @@ async function reported(
   return { value, text: () => vetText(value, stdout), page: () => vetPage(value) };
 }
 
-async function compared(
+async function compareVersions(
   options: VetOptions,
   both: readonly [string, string],
   signal: AbortSignal,

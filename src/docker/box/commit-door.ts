@@ -7,7 +7,7 @@ import { isInside } from "../../core/file-names.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { type CommitPlan, commitPlan } from "../../boxes/workspace/commit-plan.ts";
-import { outermost } from "../../boxes/workspace/protected-mounts.ts";
+import { outermostPaths } from "../../boxes/workspace/protected-mounts.ts";
 import { quarantine } from "../../boxes/workspace/quarantine.ts";
 import {
   commitIdentity,
@@ -160,7 +160,7 @@ export class CommitDoor {
     const into = path.join(this.#request.stateDir, "quarantine");
     try {
       for (const root of new Set([gitDir, commonDir])) {
-        const own = outermost(planted.filter((file) => isInside(root, file)));
+        const own = outermostPaths(planted.filter((file) => isInside(root, file)));
         this.#request.log.move(await quarantine(root, own, into));
       }
     } catch (thrown) {

@@ -113,7 +113,7 @@ function compare(
     const read = readers[name] ?? (wanted[name] === undefined ? unlessEmpty : withoutEmpty);
     const [plan, fact] = [read(wanted[name], wanted[name]), read(found[name], wanted[name])];
     if (isDeepStrictEqual(plan, fact)) return [];
-    return [`${title}.${name} is ${shown(fact)}, planned ${shown(plan)}`];
+    return [`${title}.${name} is ${valueText(fact)}, planned ${valueText(plan)}`];
   });
 }
 
@@ -139,7 +139,7 @@ function withoutEmpty(value: unknown): unknown {
   return value === null || value === "" || value === 0 || value === false ? undefined : value;
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 300 ? `${text.slice(0, 300)}… (${text.length} characters)` : text;
 }
@@ -169,10 +169,10 @@ export function environmentLines(wanted: unknown, found: unknown): readonly stri
 export const labelLines = (wanted: Fields, found: Fields): readonly string[] =>
   Object.keys(wanted)
     .filter((name) => wanted[name] !== found[name])
-    .map((name) => `Config.Labels.${name} is ${shown(found[name])}, planned ${shown(wanted[name])}`);
+    .map((name) => `Config.Labels.${name} is ${valueText(found[name])}, planned ${valueText(wanted[name])}`);
 
 const mountLine = (type: unknown, from: unknown, to: unknown, writable: boolean): string =>
-  `${String(type)} ${shown(from)} at ${shown(to)}, ${writable ? "writable" : "read-only"}`;
+  `${String(type)} ${valueText(from)} at ${valueText(to)}, ${writable ? "writable" : "read-only"}`;
 
 /** The mounts as the engine reports them, including volumes that an image declares. */
 export function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
@@ -200,13 +200,13 @@ function identityLines(plan: BoxPlan, inspected: Inspected): readonly string[] {
   const confined: readonly unknown[] = [undefined, "", plan.host.apparmor ? "docker-default" : "unconfined"];
   return [
     ...networks.filter((name) => name !== planned).map((name) => `a network was joined: ${name}`),
-    ...(isDeepStrictEqual(command, commandOf(plan)) ? [] : [`it would run ${shown(command)}`]),
+    ...(isDeepStrictEqual(command, commandOf(plan)) ? [] : [`it would run ${valueText(command)}`]),
     ...(withoutEmpty(inspected["ExecIDs"]) === undefined ? [] : ["something else was started in it"]),
     ...(confined.includes(inspected["AppArmorProfile"])
       ? []
-      : [`AppArmorProfile is ${shown(inspected["AppArmorProfile"])}`]),
+      : [`AppArmorProfile is ${valueText(inspected["AppArmorProfile"])}`]),
     ...(plan.image.startsWith("sha256:") && inspected.Image !== plan.image
-      ? [`Image is ${shown(inspected.Image)}, planned ${plan.image}`]
+      ? [`Image is ${valueText(inspected.Image)}, planned ${plan.image}`]
       : []),
   ];
 }

@@ -160,13 +160,13 @@ export function ociDifferences(plan: BoxPlan, config: unknown): readonly string[
   ];
 }
 
-const shown = (value: unknown): string => {
+const valueText = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text;
 };
 
 const same = (name: string, found: unknown, planned: unknown): readonly string[] =>
-  isDeepStrictEqual(found, planned) ? [] : [`${name} is ${shown(found)}, planned ${shown(planned)}`];
+  isDeepStrictEqual(found, planned) ? [] : [`${name} is ${valueText(found)}, planned ${valueText(planned)}`];
 
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === "" || value === 0) return true;
@@ -176,7 +176,7 @@ function isEmpty(value: unknown): boolean {
 const unknownLines = (where: string, found: Fields, known: readonly string[]): readonly string[] =>
   Object.entries(found)
     .filter(([name, value]) => !known.includes(name) && !isEmpty(value))
-    .map(([name, value]) => `${where}${name} is ${shown(value)}, planned nothing`);
+    .map(([name, value]) => `${where}${name} is ${valueText(value)}, planned nothing`);
 
 /** Notes of the engine to itself; others instruct the runtime, for example to keep the groups of whoever starts it. */
 const NOTES =
@@ -258,7 +258,7 @@ function linuxLines(plan: BoxPlan, found: Fields): readonly string[] {
     ),
     ...namespaces
       .filter(({ path }) => !isEmpty(path))
-      .map(({ type, path }) => `linux.namespaces: ${String(type)} is another's: ${shown(path)}`),
+      .map(({ type, path }) => `linux.namespaces: ${String(type)} is another's: ${valueText(path)}`),
     ...(rootless ? [] : unknownLines("linux.", { uid: found["uidMappings"], gid: found["gidMappings"] }, [])),
     ...MaskedPaths.filter((path) => !masked.includes(path)).map((path) => `${path} is not masked`),
     ...ReadonlyPaths.filter((path) => !covered.has(path)).map((path) => `${path} is not read-only`),
@@ -294,7 +294,7 @@ function resourceLines(plan: BoxPlan, found: Fields): readonly string[] {
     ...same(`${at}cpu.quota`, { quota, period }, { quota: quotaOf(host.NanoCpus ?? 0), period: PERIOD }),
     ...asList(found["devices"])
       .filter((rule) => fieldsOf(rule)["allow"] !== false)
-      .map((rule) => `${at}devices: ${shown(rule)}`),
+      .map((rule) => `${at}devices: ${valueText(rule)}`),
   ];
 }
 
@@ -334,7 +334,7 @@ function seccompLines(profile: string, found: Fields): readonly string[] {
     ...(isDeepStrictEqual(wanted?.toSorted(), there?.toSorted())
       ? []
       : ["linux.seccomp.syscalls differ from the plan"]),
-    ...(complete ? [] : [`linux.seccomp.architectures are ${shown(archs)}`]),
+    ...(complete ? [] : [`linux.seccomp.architectures are ${valueText(archs)}`]),
   ];
 }
 
@@ -357,7 +357,7 @@ function mountLines(plan: BoxPlan, found: readonly Fields[]): readonly string[] 
       if (wanted === undefined)
         return [...scratch, ...ENGINE_MOUNTS].includes(at)
           ? []
-          : [`mounted but not planned: ${shown(mount)}`];
+          : [`mounted but not planned: ${valueText(mount)}`];
       return [
         ...(wanted.Type === "bind" ? same(`${at}: source`, source, wanted.Source) : []),
         ...same(`${at}: type`, type, "bind"),

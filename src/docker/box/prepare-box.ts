@@ -9,7 +9,7 @@ import { type Engine, hostFacts, isPodman, readSeccomp } from "../engine.ts";
 import type { PlaceRequest } from "./workspace-place.ts";
 import { checkWorkspace, withEnclosing, type Workspace } from "../../boxes/workspace/box-workspace.ts";
 import {
-  broken,
+  brokenRepository,
   findProtected,
   findReached,
   NOTHING,
@@ -193,7 +193,7 @@ async function protectionOf(
   if (isolation === "copy" && enclosing.kind === "found")
     return {
       ...within,
-      ...broken(`the repository ${enclosing.top} lies above the workspace and is not copied`),
+      ...brokenRepository(`the repository ${enclosing.top} lies above the workspace and is not copied`),
     };
   const around = await withEnclosing(enclosing, within, { root, user: workspace, signal });
   if (isolation === "bind" || mode === "read-only" || around.above.length === 0) return around;

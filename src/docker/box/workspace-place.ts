@@ -108,7 +108,7 @@ async function fill(request: PlaceRequest): Promise<readonly string[]> {
   const skipped: Skipped[] = [];
   const size = { bytes: 0 };
   const top = topOf(engine, COPY_FOLDER);
-  const archive = counted(
+  const archive = countBytes(
     archiveOf(workspace.path, top.name, (one) => skipped.push(one)),
     size,
   );
@@ -144,7 +144,7 @@ function whenStalled(size: { readonly bytes: number }): Disposable & { readonly 
   return { signal: controller.signal, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-async function* counted(
+async function* countBytes(
   archive: AsyncIterable<Buffer> | Iterable<Buffer>,
   size: { bytes: number },
 ): AsyncGenerator<Buffer> {

@@ -13,7 +13,7 @@ import {
   judgeHost,
   mayBePrivate,
   parseAuthority,
-  shown,
+  authorityText,
 } from "./judge-host.ts";
 import { type RequestedHost, EgressLedger } from "./egress-ledger.ts";
 import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
@@ -161,7 +161,8 @@ export class EgressGate {
     const hosts = valuesOf(request.rawHeaders, "host");
     const read = hosts.map((host) => parseAuthority(utf8(host), port));
     const isOther =
-      hosts.length > 1 || !read.every((host) => !isUnreadable(host) && shown(host) === shown(authority));
+      hosts.length > 1 ||
+      !read.every((host) => !isUnreadable(host) && authorityText(host) === authorityText(authority));
     const denial = isOther
       ? { rule: "host", reason: `the Host header does not name the requested host, ${authority.host}` }
       : (judgeFraming(request) ??

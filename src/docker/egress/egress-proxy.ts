@@ -23,7 +23,7 @@ import {
   MAX_HEAD_LENGTH,
   RequestQueue,
 } from "./forward-request.ts";
-import { isDenial, mustSeeInto, shown } from "./judge-host.ts";
+import { isDenial, mustSeeInto, authorityText } from "./judge-host.ts";
 import {
   type Dial,
   dialDirectly,
@@ -300,7 +300,7 @@ async function servePlain(
   // The client may have left meanwhile, or its grant may have been withdrawn.
   if (response.destroyed) return void (isErrorReply(reached) || reached.socket.destroy());
   if (isErrorReply(reached)) return answerInWords(response, reached.status, reached.words);
-  await passOn(gate, { request, response, target, judged, reached });
+  await forwardToTarget(gate, { request, response, target, judged, reached });
 }
 
 interface PassedRequest {
@@ -311,13 +311,14 @@ interface PassedRequest {
   readonly reached: HostConnection;
 }
 
-async function passOn(
+async function forwardToTarget(
   gate: EgressGate,
   { request, response, target, judged, reached }: PassedRequest,
 ): Promise<void> {
   const { socket, proxy } = reached;
   const { authority } = judged;
-  const host = authority.port === 80 ? shown(authority).replace(/:80$/, "") : shown(authority);
+  const host =
+    authority.port === 80 ? authorityText(authority).replace(/:80$/, "") : authorityText(authority);
   const line = gate.ledger.allowed(judged.requestedHost);
   const ended = await forwardRequest({
     request,

@@ -48,7 +48,7 @@ export function judgeHost(authority: Authority, rules: Rules): Allowance | Egres
   if (open.length === 0)
     return {
       rule: "port",
-      reason: `${host} is granted, its port ${port} is not; --allow-domain ${shown(authority)} would grant it`,
+      reason: `${host} is granted, its port ${port} is not; --allow-domain ${authorityText(authority)} would grant it`,
     };
   const privateMethods = methodsOf(open.filter((grant) => grant.private));
   return {
@@ -74,7 +74,9 @@ const isReadAs = (grant: Grant, { literal }: Authority): boolean => !literal || 
 
 /** As a grant names the host: with its port, unless the name alone covers that port. */
 export const asGranted = (authority: Authority): string =>
-  USUAL_PORTS.includes(authority.port) ? shown(authority).replace(/:\d+$/, "") : shown(authority);
+  USUAL_PORTS.includes(authority.port)
+    ? authorityText(authority).replace(/:\d+$/, "")
+    : authorityText(authority);
 
 function notGranted(authority: Authority): EgressDenial {
   const kind = authority.literal ? "the address" : "the host";
@@ -219,7 +221,7 @@ function unmapped(host: string): string {
 }
 
 /** The form that is used in URLs. */
-export const shown = ({ host, port }: Authority): string =>
+export const authorityText = ({ host, port }: Authority): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 /**

@@ -75,7 +75,7 @@ export const networkVariables = (grants: readonly Pick<Grant, "host">[]): Variab
 
 /** Settings in the form of git's environment, in which a key may occur more than once. */
 function gitVariables(grants: readonly Pick<Grant, "host">[]): Variables {
-  const settings = [["http.proxy", PROXY_URL] as const, ...insteadOf(grants)];
+  const settings = [["http.proxy", PROXY_URL] as const, ...sshRewrites(grants)];
   const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
   for (const [index, [key, value]] of settings.entries()) {
     variables[`GIT_CONFIG_KEY_${index}`] = key;
@@ -85,7 +85,7 @@ function gitVariables(grants: readonly Pick<Grant, "host">[]): Variables {
 }
 
 /** No ssh leaves the box: its addresses are read as https. `git@host:path` can only be rewritten for a host by name. */
-const insteadOf = (grants: readonly Pick<Grant, "host">[]): readonly (readonly [string, string])[] => [
+const sshRewrites = (grants: readonly Pick<Grant, "host">[]): readonly (readonly [string, string])[] => [
   ["url.https://.insteadOf", "ssh://git@"],
   ["url.https://.insteadOf", "git+ssh://git@"],
   ["url.https://.insteadOf", "git://"],

@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from "node:http";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { Grant, OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
-import { isDenial, shown } from "./judge-host.ts";
+import { isDenial, authorityText } from "./judge-host.ts";
 import { EGRESS_LIMITS, EgressGate, isErrorReply, type AllowedRequest } from "./egress-gate.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import type { EgressOptions } from "./egress-proxy.ts";
@@ -113,7 +113,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     const { reached, judged, by, target, line } = way;
     const { limits, roots, meter } = this.#gate;
     const { host: name, port } = judged.authority;
-    const host = shown(judged.authority).replace(by === "https" ? /:443$/ : /:80$/, "");
+    const host = authorityText(judged.authority).replace(by === "https" ? /:443$/ : /:80$/, "");
     const stream =
       by === "https"
         ? await verifiedTls(reached.socket, name, { roots, connectMs: limits.connectMs })

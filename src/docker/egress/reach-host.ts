@@ -12,7 +12,7 @@ import {
   judgeAddresses,
   ownAddresses,
   parseAuthority,
-  shown,
+  authorityText,
 } from "./judge-host.ts";
 import { afterWaiting, waitingTimeout } from "../../platform/waits.ts";
 import { percentDecoded } from "../../core/raw-data.ts";
@@ -296,7 +296,9 @@ async function tunnelThrough(
   const socket = await dialProxy(proxy, dialing);
   if (isUnreachable(socket)) return socket;
   const authorization = proxy.authorization === null ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
-  socket.write(`CONNECT ${shown(authority)} HTTP/1.1\r\nHost: ${shown(authority)}\r\n${authorization}\r\n`);
+  socket.write(
+    `CONNECT ${authorityText(authority)} HTTP/1.1\r\nHost: ${authorityText(authority)}\r\n${authorization}\r\n`,
+  );
   try {
     const status = await answeredStatus(socket, dialing.connectMs);
     if (status === 200) return socket;

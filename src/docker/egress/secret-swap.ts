@@ -21,14 +21,14 @@ export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
       "identity",
     ],
     requestTarget: (target) =>
-      swap(
+      replaceEach(
         target,
         secrets.map(({ placeholder, value }) => [placeholder, encodeURIComponent(value)]),
       ),
     requestBody: (request, body) => filledBody(request, body, secrets),
     responseHeaders: (raw) =>
       eachValue(withoutLengths(raw), (value) =>
-        swap(
+        replaceEach(
           value,
           sent.map(([placeholder, value_]) => [value_, placeholder]),
         ),
@@ -57,7 +57,7 @@ const spellings = ({ placeholder, value }: SecretBinding): readonly Exchange[] =
   spellingsOf(value).map((form) => [placeholder, bytes(form)]);
 
 /** The longest first, because one may be the beginning of another. */
-const swap = (text: string, exchanges: readonly Exchange[]): string =>
+const replaceEach = (text: string, exchanges: readonly Exchange[]): string =>
   exchanges
     .toSorted(([one], [other]) => other.length - one.length)
     .reduce((changed, [from, to]) => changed.replaceAll(from, () => to), text);
@@ -91,8 +91,8 @@ function filledHeader(
   const direct = secrets.map(({ placeholder, value: real }): Exchange => [placeholder, bytes(real)]);
   const inside = /authorization$/i.test(name) ? basicOf(value) : undefined;
   if (inside === undefined || !secrets.some(({ placeholder }) => inside.includes(placeholder)))
-    return swap(value, direct);
-  const credentials = Buffer.from(swap(inside, direct), "latin1").toString("base64");
+    return replaceEach(value, direct);
+  const credentials = Buffer.from(replaceEach(inside, direct), "latin1").toString("base64");
   sent.push([BASIC.exec(value)?.[2] ?? "", credentials]);
   return value.replace(BASIC, (_, word: string) => word + credentials);
 }
@@ -102,7 +102,7 @@ function filledBody(request: IncomingMessage, body: Buffer, secrets: readonly Se
   const type = request.headers["content-type"] ?? "";
   const write = /json/i.test(type) ? escaped : /urlencoded/i.test(type) ? encodeURIComponent : bytes;
   const exchanges = secrets.map(({ placeholder, value }): Exchange => [placeholder, write(value)]);
-  return Buffer.from(swap(body.toString("latin1"), exchanges), "latin1");
+  return Buffer.from(replaceEach(body.toString("latin1"), exchanges), "latin1");
 }
 
 /** For a host that compresses an answer although it was asked not to. */

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { bytesOf, isDenial, mayBePrivate, shown } from "./judge-host.ts";
+import { bytesOf, isDenial, mayBePrivate, authorityText } from "./judge-host.ts";
 import { type EgressGate, isErrorReply, type AllowedRequest } from "./egress-gate.ts";
 import {
   answerInWords,
@@ -108,7 +108,7 @@ export class TlsEnding {
     const tunnel = this.#tunnels.get(request.socket);
     if (tunnel === undefined) return void response.destroy();
     const method = request.method ?? "";
-    const judged = this.#gate.judge(shown(tunnel.judged.authority), null, method);
+    const judged = this.#gate.judge(authorityText(tunnel.judged.authority), null, method);
     if (isDenial(judged)) return answerInWords(response, 403, judged.reason);
     this.#gate.hold(request.socket, judged);
     const target = request.url ?? "";
@@ -141,7 +141,7 @@ export class TlsEnding {
       request,
       response,
       target: request.url ?? "",
-      host: authority.port === 443 ? shown(authority).replace(/:443$/, "") : shown(authority),
+      host: authority.port === 443 ? authorityText(authority).replace(/:443$/, "") : authorityText(authority),
       connection: { agent },
       meter: this.#gate.meter,
       line,

@@ -271,7 +271,7 @@ function tokensOf(pattern: string, deep: boolean): readonly Token[] | undefined 
         ? stars(pattern, at, deep)
         : char === "[" || char === "\\"
           ? quotedOf(pattern, at)
-          : plain(char, at);
+          : plainToken(char, at);
     if (next === undefined) return undefined;
     tokens.push(next.token);
     at = next.end;
@@ -284,7 +284,7 @@ interface Next {
   readonly end: number;
 }
 
-const plain = (char: string, at: number): Next => ({
+const plainToken = (char: string, at: number): Next => ({
   token: char === "?" ? { kind: "one" } : { kind: "char", char },
   end: at + 1,
 });
@@ -360,7 +360,7 @@ export function ignoredBy(text: string): (path: string, steps: MatchSteps) => bo
   if (lines.length > MAX_LINES) throw new TooManySteps(`its .dockerignore has more than ${MAX_LINES} lines`);
   const rules = lines.flatMap((line) => {
     const not = line.trim().startsWith("!");
-    const pattern = cleaned(not ? line.trim().slice(1).trim() : line.trim());
+    const pattern = normalizePattern(not ? line.trim().slice(1).trim() : line.trim());
     const glob = globOf(pattern, true);
     return glob === undefined || pattern === "" ? [] : [{ glob, not }];
   });
@@ -374,7 +374,7 @@ export function ignoredBy(text: string): (path: string, steps: MatchSteps) => bo
 }
 
 /** Without empty names, `.` and `..`. */
-function cleaned(pattern: string): string {
+function normalizePattern(pattern: string): string {
   const names: string[] = [];
   for (const name of pattern.split("/")) {
     if (name === "" || name === ".") continue;

@@ -57,7 +57,10 @@ export function linesOfCopy(bringing: CopyInstruction): CopyResult {
   if (odd !== undefined) return notTaken(`--${odd} is not known`);
   if (sources.length === 0) return notTaken("it names no source or no target");
   const isFolder = /(?:^|\/)\.{0,2}$/.test(to);
-  const place = { to: isFolder ? `${joined(folder, to)}/`.replace("//", "/") : joined(folder, to), flags };
+  const place = {
+    to: isFolder ? `${joinFolders(folder, to)}/`.replace("//", "/") : joinFolders(folder, to),
+    flags,
+  };
   if (sources.length > 1 && !isFolder) return notTaken(ONE_TARGET);
   const from = flags.get("from");
   if (from !== undefined) return fromStage(sources, place, { ...bringing, from });
@@ -155,7 +158,7 @@ function fromStage(
   place: Place,
   { from, body, stageOf, ...instruction }: CopyInstruction & { readonly from: string },
 ): CopyResult {
-  const paths = sources.map((source) => joined("/", source));
+  const paths = sources.map((source) => joinFolders("/", source));
   if (body !== undefined) return notTaken("inline text is not a file of a stage");
   if (paths.some((each) => /^\/\**$/.test(each)))
     return notTaken("another image is not copied as a whole: start from it, or name what is needed from it");
@@ -290,7 +293,7 @@ export const filled = (text: string, scope: Scope): string =>
 
 const valueOf = (name: string, { env, args }: Scope): string => env[name] ?? args[name] ?? USUAL[name] ?? "";
 
-export function joined(folder: string, next: string): string {
+export function joinFolders(folder: string, next: string): string {
   const parts = next.startsWith("/") ? [] : folder.split("/").filter((each) => each !== "");
   for (const each of next.split("/")) {
     if (each === "" || each === ".") continue;

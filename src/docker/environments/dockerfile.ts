@@ -3,7 +3,7 @@ import {
   type CopiedFile,
   Fault,
   filled,
-  joined,
+  joinFolders,
   linesOfCopy,
   quoted,
   unquoted,
@@ -175,7 +175,7 @@ class DockerfileReader {
     if (last === undefined)
       throw new Fault(target === undefined ? "it has no FROM" : `it has no stage ${target}`);
     const { image, env, user } = last;
-    const { lines, stages } = neededBy(
+    const { lines, stages } = neededStages(
       last.lines,
       this.#taken.map((each) => (typeof each === "string" ? { image: each, lines: [], notTaken: [] } : each)),
     );
@@ -199,7 +199,7 @@ class DockerfileReader {
         stage.env,
         Object.fromEntries(pairsOf(rest, line).map(([key, value]) => [key, filled(value, stage)])),
       );
-    else if (name === "WORKDIR") stage.folder = joined(stage.folder, filled(unquoted(rest), stage));
+    else if (name === "WORKDIR") stage.folder = joinFolders(stage.folder, filled(unquoted(rest), stage));
     else if (name === "SHELL") stage.shell = wordsOf(rest, line);
     else if (name === "RUN") this.#run(instruction, stage);
     else if (name === "COPY" || name === "ADD") this.#copy(instruction, stage);
@@ -290,7 +290,7 @@ class DockerfileReader {
 }
 
 /** The stages that these lines need, directly or through others, with new numbers: each after those that it needs. */
-function neededBy(
+function neededStages(
   lines: readonly DockerfileLine[],
   all: readonly ReadStage[],
 ): { readonly lines: readonly DockerfileLine[]; readonly stages: readonly ReadStage[] } {

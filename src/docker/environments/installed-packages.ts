@@ -141,7 +141,11 @@ const PATH_FORMS: readonly (readonly [
   ["npm", /\/bun\/((?:@[^/@]+\/)?[^/@]+)@([^/@]+)@@@[^/]*$/],
   ["pip", /\/site-packages\/([^/]+)-([^/-]+)\.dist-info$/, (written) => written.replaceAll("_", "-")],
   ["cargo", /\/registry\/cache\/[^/]+\/([^/]+?)-(\d+\.\d+\.\d+[^/]*)\.crate$/],
-  ["go", /\/cache\/download\/(.+)\/@v\/([^/]+)\.zip$/, (written) => written.replaceAll(/!([a-z])/g, upper)],
+  [
+    "go",
+    /\/cache\/download\/(.+)\/@v\/([^/]+)\.zip$/,
+    (written) => written.replaceAll(/!([a-z])/g, upperCaseLetter),
+  ],
   [
     "maven",
     /\/(?:\.m2\/repository|m2)\/((?:[^/]+\/)+?[^/]+)\/([^/]+)\/[^/]+\.jar$/,
@@ -155,7 +159,7 @@ const PATH_FORMS: readonly (readonly [
   ["bundler", /\/specifications\/([^/]+?)-(\d[^/-]*)(?:-[^/]+)?\.gemspec$/],
 ];
 
-const upper = (_: string, letter: string): string => letter.toUpperCase();
+const upperCaseLetter = (_: string, letter: string): string => letter.toUpperCase();
 
 function coordinates(written: string): string {
   const parts = written.split("/");

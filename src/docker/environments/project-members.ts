@@ -70,7 +70,7 @@ export function isMember(patterns: readonly string[], folder: string): boolean {
   try {
     for (const pattern of patterns) {
       const isNot = pattern.startsWith("!");
-      const hit = bracesOf(cleaned(isNot ? pattern.slice(1) : pattern)).some(
+      const hit = bracesOf(trimSlashes(isNot ? pattern.slice(1) : pattern)).some(
         (each) => globOf(each, true)?.matches(folder, steps) ?? true,
       );
       if (hit) found = !isNot;
@@ -90,7 +90,7 @@ const MATCH_STEPS = 200_000;
 export function namesFolder(patterns: readonly string[], folder: string): boolean {
   const plain = patterns.filter((each) => !each.startsWith("!") && !each.includes("**"));
   const names = folder.split("/").length;
-  const heads = plain.flatMap((each) => bracesOf(cleaned(each))).map((each) => each.split("/"));
+  const heads = plain.flatMap((each) => bracesOf(trimSlashes(each))).map((each) => each.split("/"));
   return heads.some((parts) => {
     if (parts.length < names || (parts.length > names && parts[names - 1] !== folder.split("/").at(-1)))
       return false;
@@ -98,7 +98,7 @@ export function namesFolder(patterns: readonly string[], folder: string): boolea
   });
 }
 
-const cleaned = (pattern: string): string => pattern.replace(/^(?:\.?\/)+/, "").replace(/\/+$/, "");
+const trimSlashes = (pattern: string): string => pattern.replace(/^(?:\.?\/)+/, "").replace(/\/+$/, "");
 
 const MAX_CHOICES = 50;
 

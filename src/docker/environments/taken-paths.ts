@@ -119,7 +119,7 @@ function patternOf(pattern: string): Pattern {
   const names = pattern.split("/").slice(1);
   const first = names.findIndex(isPattern);
   const folder = `/${names.slice(0, first).join("/")}`;
-  return { pattern, folder, fits: names.slice(first).map(fitting), found: [] };
+  return { pattern, folder, fits: names.slice(first).map(nameMatcher), found: [] };
 }
 
 interface FolderSearch {
@@ -186,7 +186,7 @@ function recordMatch(
   found.push(`${folder === "/" ? "" : folder}/${below.join("/")}`);
 }
 
-function fitting(name: string): (each: string, steps: MatchSteps) => boolean {
+function nameMatcher(name: string): (each: string, steps: MatchSteps) => boolean {
   const glob = isPattern(name) ? globOf(name, false) : undefined;
   return (each, steps) => glob?.matches(each, steps) ?? each === name;
 }

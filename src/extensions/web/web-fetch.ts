@@ -8,7 +8,7 @@ import { reasonOf } from "../../core/errors.ts";
 import { hostOfUrl, type OwnAnswer, type OwnRequests } from "../../core/network.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import {
-  cleaned,
+  cleanText,
   cleanedLine,
   headOf,
   judgeAddress,
@@ -107,7 +107,12 @@ async function pageResult(
       ...(page.cut ? [`only its first ${formatSize(FETCH_BOUNDS.bytes)} were read`] : []),
       ...(read.cut ? ["it is too long to be read as a whole, and its end is left out"] : []),
     ];
-    const text = resultText(input, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
+    const text = resultText(
+      input,
+      page,
+      { ...read, text: cleanText(read.text).trim() },
+      { notes, now: now() },
+    );
     return page.status < 400
       ? { kind: "ok", text }
       : { kind: "failed", cause: "network", text, reason: `the server answered ${page.status}` };
@@ -158,7 +163,7 @@ function beginningOf(text: string, most: number): ShownPart {
 }
 
 function passagesOf(text: string, find: string, most: number): ShownPart {
-  const passages = passagesIn(text, cleaned(find), most);
+  const passages = passagesIn(text, cleanText(find), most);
   const words = JSON.stringify(cleanedLine(find));
   if (passages.count === 0) return { text: "", says: [`${words} is not in it (${text.length} characters).`] };
   return { text: passages.text, says: [`${words}: ${passages.shown} of ${passages.count} places.`] };
@@ -273,7 +278,7 @@ const discardBody = async ({ body }: AnsweredRequest): Promise<void> => {
 
 async function pageOf(answer: AnsweredRequest, url: string, bounds: FetchBounds): Promise<Fetched> {
   const packing = (headerOf(answer, "content-encoding") ?? "").trim().toLowerCase();
-  const packed = limited(answer.body, bounds.bytes);
+  const packed = limitSize(answer.body, bounds.bytes);
   const unpack = UNPACK.get(packing);
   if (unpack === undefined) {
     await discardBody(answer);
@@ -296,18 +301,21 @@ const SYNC = { finishFlush: constants.Z_SYNC_FLUSH };
 const UNPACK: ReadonlyMap<string, (pieces: Pieces) => Pieces> = new Map([
   ["", (pieces: Pieces) => pieces],
   ["identity", (pieces: Pieces) => pieces],
-  ["gzip", (pieces: Pieces) => through(pieces, () => createGunzip(SYNC))],
-  ["x-gzip", (pieces: Pieces) => through(pieces, () => createGunzip(SYNC))],
-  ["deflate", (pieces: Pieces) => through(pieces, () => createInflate(SYNC))],
+  ["gzip", (pieces: Pieces) => decompress(pieces, () => createGunzip(SYNC))],
+  ["x-gzip", (pieces: Pieces) => decompress(pieces, () => createGunzip(SYNC))],
+  ["deflate", (pieces: Pieces) => decompress(pieces, () => createInflate(SYNC))],
   [
     "br",
     (pieces: Pieces) =>
-      through(pieces, () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })),
+      decompress(pieces, () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })),
   ],
 ]);
 
 /** Decompresses only as much as is requested; stopping the iteration ends it. */
-async function* through(pieces: Pieces, make: () => NodeJS.ReadWriteStream & { destroy(): unknown }): Pieces {
+async function* decompress(
+  pieces: Pieces,
+  make: () => NodeJS.ReadWriteStream & { destroy(): unknown },
+): Pieces {
   const source = Readable.from(pieces);
   const unpacking = make();
   source.on("error", (thrown) => void unpacking.emit("error", thrown));
@@ -320,7 +328,7 @@ async function* through(pieces: Pieces, make: () => NodeJS.ReadWriteStream & { d
   }
 }
 
-function limited(body: Pieces, most: number): { readonly pieces: Pieces; readonly cut: () => boolean } {
+function limitSize(body: Pieces, most: number): { readonly pieces: Pieces; readonly cut: () => boolean } {
   const state = { cut: false };
   async function* pieces(): Pieces {
     let size = 0;
@@ -342,7 +350,7 @@ async function gathered(
   pieces: Pieces,
   most: number,
 ): Promise<{ readonly bytes: Uint8Array; readonly cut: boolean }> {
-  const { pieces: bounded, cut } = limited(pieces, most);
+  const { pieces: bounded, cut } = limitSize(pieces, most);
   const all: Uint8Array[] = [];
   for await (const piece of bounded) all.push(piece);
   return { bytes: Buffer.concat(all), cut: cut() };

@@ -62,7 +62,7 @@ export function judgeAddress(text: string, holdsSecret: JudgeText): URL | { read
 /** Control, format and other characters that are not displayed: text that nobody can see does not count. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}]/gu;
 
-export const cleaned = (text: string): string =>
+export const cleanText = (text: string): string =>
   visible(
     text
       .toWellFormed()
@@ -72,7 +72,7 @@ export const cleaned = (text: string): string =>
 
 /** The same on one line. */
 export const cleanedLine = (text: string): string =>
-  visibleLine(cleaned(text).replaceAll(/\s+/g, " ").trim());
+  visibleLine(cleanText(text).replaceAll(/\s+/g, " ").trim());
 
 /** Only lines of the harness begin without a bar. */
 export const quotedText = (text: string): string => text.replaceAll(/^/gm, "| ");

@@ -117,12 +117,12 @@ export class MessageReader {
       const text = asText(delta[type]);
       if (text === undefined) continue;
       events.push({ type, text });
-      block[type] = joined(block[type], text);
+      block[type] = appendText(block[type], text);
     }
     const signature = asText(delta["signature"]);
     if (signature !== undefined) {
       this.#countKept(signature.length);
-      block["signature"] = joined(block["signature"], signature);
+      block["signature"] = appendText(block["signature"], signature);
     }
     const call = this.#calls.get(index);
     const args = asText(delta["partial_json"]);
@@ -172,7 +172,8 @@ function keptBlock({ type, ...block }: Fields): Block | undefined {
   }
 }
 
-const joined = (before: unknown, text: string): string => (typeof before === "string" ? before + text : text);
+const appendText = (before: unknown, text: string): string =>
+  typeof before === "string" ? before + text : text;
 
 /** Anthropic counts cache reads and writes apart from other input. The output count at the start is only a guess. */
 function usageIn(usage: Fields | undefined, last: boolean, events: WireEvent[]): void {

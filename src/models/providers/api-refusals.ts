@@ -232,12 +232,12 @@ export const brokenOff = (reason = ""): WireFailure =>
   });
 
 /** `what` is the expected form, `text` what arrived. */
-export const notA = (what: string, text: string): WireFailure =>
-  new WireFailure("garbled", `the server sent something that is not ${what}: ${shown(text)}`, {
+export const unexpectedAnswer = (what: string, text: string): WireFailure =>
+  new WireFailure("garbled", `the server sent something that is not ${what}: ${quoteText(text)}`, {
     passing: true,
     remedy: LOG_AND_VERSION,
   });
 
-export const shown = (text: string): string => JSON.stringify(text.slice(0, MAX_SHOWN));
+export const quoteText = (text: string): string => JSON.stringify(text.slice(0, MAX_SHOWN));
 
 export const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : "base_url");

@@ -16,13 +16,13 @@ import { endless, MAX_BODY_LENGTH, MAX_LINE_LENGTH, MAX_STREAM_LENGTH, WireFailu
 import {
   brokenOff,
   failureOf,
-  notA,
+  unexpectedAnswer,
   notModelServer,
   originOf,
   type ApiRefusal,
   refusalIn,
   type RequestContext,
-  shown,
+  quoteText,
 } from "./api-refusals.ts";
 
 interface ApiRequest {
@@ -325,8 +325,8 @@ async function* streamed({
   let any = false;
   const strange = (): WireFailure =>
     any
-      ? notA("an event", reader.stray)
-      : notModelServer(context, `it answers with unexpected text: ${shown(reader.stray)}`);
+      ? unexpectedAnswer("an event", reader.stray)
+      : notModelServer(context, `it answers with unexpected text: ${quoteText(reader.stray)}`);
   for await (const chunk of chunksOf(response, MAX_STREAM_LENGTH)) {
     const events = reader.push(chunk);
     any ||= events.length > 0;
@@ -346,7 +346,7 @@ export function valueIn({ event, data }: SseEvent, context: RequestContext): unk
   const bare = event === "error" && asFields(value)?.["error"] === undefined;
   const refusal = refusalIn(bare ? { error: value ?? data } : value, 200);
   if (refusal !== undefined) throw failureOf(refusal, context);
-  if (value === undefined) throw notA("JSON", data);
+  if (value === undefined) throw unexpectedAnswer("JSON", data);
   return value;
 }
 

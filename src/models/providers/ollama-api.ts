@@ -267,7 +267,11 @@ class ReplyReader {
     this.done = true;
     const { window, version } = this.#facts;
     const prompt = MISCOUNTING_VERSION.test(version ?? "") ? null : line.prompt_eval_count;
-    yield { type: "usage", ...known("prompt", prompt), ...known("completion", line.eval_count) };
+    yield {
+      type: "usage",
+      ...countIfKnown("prompt", prompt),
+      ...countIfKnown("completion", line.eval_count),
+    };
     if ((prompt ?? 0) >= window.tokens)
       yield {
         type: "note",
@@ -283,7 +287,7 @@ class ReplyReader {
   }
 }
 
-const known = (name: "prompt" | "completion", value: number | null | undefined): object =>
+const countIfKnown = (name: "prompt" | "completion", value: number | null | undefined): object =>
   typeof value === "number" ? { [name]: value } : {};
 
 /** Proxies in front of other servers send the arguments as JSON text. */

@@ -142,10 +142,10 @@ export async function ollamaStream(request: StreamRequest): Promise<AsyncGenerat
     progress.response = response;
     return streamResponse(checkedLines(response, request, progress));
   });
-  return closing(await request.ask(client), progress);
+  return closeAtEnd(await request.ask(client), progress);
 }
 
-async function* closing(lines: AsyncIterable<unknown>, progress: Progress): AsyncGenerator<unknown, void> {
+async function* closeAtEnd(lines: AsyncIterable<unknown>, progress: Progress): AsyncGenerator<unknown, void> {
   try {
     yield* lines;
   } finally {

@@ -140,7 +140,7 @@ async function listingOf(call: Call): Promise<OllamaListing> {
   if (isOlder(version)) return { kind: "too-old", version };
   const tags = await call((client) => client.list());
   const list = read(tagsAnswer, tags);
-  if (list === undefined) return { kind: "failing", version, reason: `/api/tags: ${why(tags)}` };
+  if (list === undefined) return { kind: "failing", version, reason: `/api/tags: ${answerProblem(tags)}` };
   return { kind: "listed", version, models: list.models };
 }
 
@@ -158,7 +158,7 @@ async function modelStatus(
   ]);
   if (show.kind === "refused" && show.status === 404) return missing;
   const shown = read(showAnswer, show);
-  if (shown === undefined) return { kind: "failing", version, reason: `/api/show: ${why(show)}` };
+  if (shown === undefined) return { kind: "failing", version, reason: `/api/show: ${answerProblem(show)}` };
   const loaded = read(psAnswer, ps)?.models.find(named(found.name))?.context_length ?? null;
   return {
     kind: "ready",
@@ -182,10 +182,10 @@ const named =
 /** What the address belongs to if it gave no version. A 5xx is usually a proxy whose server is down. */
 function unidentified(answer: HttpAnswer): NoServer {
   const gone = answer.kind === "unreachable" || (answer.kind === "refused" && answer.status >= 500);
-  return { kind: gone ? "down" : "not-ollama", reason: why(answer) };
+  return { kind: gone ? "down" : "not-ollama", reason: answerProblem(answer) };
 }
 
-function why(answer: HttpAnswer): string {
+function answerProblem(answer: HttpAnswer): string {
   if (answer.kind === "json") return "it answers with unexpected JSON";
   if (answer.kind !== "refused") return answer.reason;
   return answer.error === "" ? `HTTP ${answer.status}` : `HTTP ${answer.status}: ${answer.error}`;

@@ -6,7 +6,7 @@ import { access, type FileHandle, open, realpath, stat } from "node:fs/promises"
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { ailing, broken, errorCode, type Health, healthy, reasonOf } from "../../core/errors.ts";
+import { ailing, unhealthy, errorCode, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import { firstOf, formatCount, formatDuration, formatSize } from "../../core/wording.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { askOllama, isLoopback, ollamaStream, Refused } from "./ollama-client.ts";
@@ -70,7 +70,7 @@ async function serverHealth(status: OllamaStatus, request: OllamaHealthRequest):
   }
 }
 
-const fail = (detail: string, remedy: string): Health => broken("model.server", detail, remedy);
+const fail = (detail: string, remedy: string): Health => unhealthy("model.server", detail, remedy);
 
 async function startLine({ baseUrl, env }: OllamaHealthRequest): Promise<string> {
   if (!isLoopback(baseUrl)) return OTHER_ADDRESS;
@@ -100,7 +100,7 @@ function missingModel(models: readonly ServerModel[], { baseUrl, model }: Ollama
         : `${namesOf(chats)} ${chats.length === 1 ? "is" : "are"}${beside}`;
   const pull = ollamaLine(baseUrl, "pull", model);
   const remedy = chats.length === 0 ? pull : `${chooseLine(models)}   (or a download: ${pull})`;
-  return broken("model.name", `${model} is not installed; ${there}`, remedy);
+  return unhealthy("model.name", `${model} is not installed; ${there}`, remedy);
 }
 
 const namesOf = (models: readonly ServerModel[]): string => firstOf(models, NAMES_SHOWN, ({ name }) => name);
@@ -120,7 +120,7 @@ function modelHealth(status: ReadyModel, others: readonly ServerModel[]): Health
   const detail = size === null ? model : `${model}, ${formatSize(size)}`;
   if (capabilities === null) return healthy("model.name", detail);
   if (!isChatting(status))
-    return broken("model.name", `${detail}, cannot chat (${capabilities.join(", ")})`, chooseLine(others));
+    return unhealthy("model.name", `${detail}, cannot chat (${capabilities.join(", ")})`, chooseLine(others));
   return capabilities.includes("tools")
     ? healthy("model.name", detail)
     : ailing(

@@ -49,7 +49,8 @@ export function mismatch(expected: Expectation, request: WireRequest): string | 
     if (wanted === undefined) continue;
     const text = textAt(place, request.messages);
     const failed = [wanted].flat().find((demand) => !fulfils(demand, text));
-    if (failed !== undefined) return `${PLACES[place]} ${describeDemand(failed)}; there is: ${shown(text)}`;
+    if (failed !== undefined)
+      return `${PLACES[place]} ${describeDemand(failed)}; there is: ${quoteText(text)}`;
   }
   const { tools, think } = expected;
   const offered = request.nativeTools ? request.tools.map(({ name }) => name) : [];
@@ -98,7 +99,7 @@ function describeDemand(demand: Demand): string {
     : `should match ${String(demand.matches)}`;
 }
 
-const shown = (text: string): string => JSON.stringify(clipped(text, MAX_SHOWN_LENGTH));
+const quoteText = (text: string): string => JSON.stringify(clipped(text, MAX_SHOWN_LENGTH));
 
 /** The parts of a reply, in order. One key names the kind of a part; a bare string is text. */
 

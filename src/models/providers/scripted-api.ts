@@ -137,7 +137,7 @@ function* eventsOf(
       yield { type: "text", text: `\n${WRITTEN[part.form]({ name: part.written, args: part.args })}` };
       return;
     case "usage":
-      yield { type: "usage", ...counted(part) };
+      yield { type: "usage", ...usageFields(part) };
       return;
     case "stop":
       yield { type: "stop", stop: part.stop };
@@ -173,7 +173,7 @@ const WRITTEN: Readonly<Record<(typeof FORMS)[number], (call: Written) => string
   bare: bareCall,
 };
 
-function counted({ usage }: PartOf<"usage">) {
+function usageFields({ usage }: PartOf<"usage">) {
   const { prompt, completion, cached } = usage;
   return {
     ...(prompt === undefined ? {} : { prompt }),

@@ -61,7 +61,7 @@ function readNamed(text: string, start: number): NotationResult | undefined {
 /** Arguments as JSON, for a name that was read elsewhere. */
 export function readArguments(text: string, start: number, name: string): NotationResult {
   const read = readLiteral(text, start);
-  if (!read.ok) return broken(read, text, name);
+  if (!read.ok) return brokenCall(read, text, name);
   const parsed = typeof read.value === "string" ? readLiteral(read.value, 0) : read;
   const args = parsed.ok ? parsed.value : read.value;
   const found: NotationCall[] = [{ name, args, repaired: read.repaired || (parsed.ok && parsed.repaired) }];
@@ -70,7 +70,7 @@ export function readArguments(text: string, start: number, name: string): Notati
 
 function readJson(text: string, start: number): NotationResult {
   const read = readLiteral(text, start);
-  if (!read.ok) return broken(read, text, nameIn(text.slice(start, start + 600)));
+  if (!read.ok) return brokenCall(read, text, nameIn(text.slice(start, start + 600)));
   if (isDefinition(read.value)) return { kind: "text", end: start };
   const shape = callsIn(read.value, read.repaired);
   const found: readonly NotationCall[] = shape.found ?? [
@@ -84,7 +84,7 @@ function readJson(text: string, start: number): NotationResult {
   return { kind: "calls", found, end: read.end, cut: read.atEnd };
 }
 
-function broken(read: Extract<Literal, { ok: false }>, text: string, name: string): NotationResult {
+function brokenCall(read: Extract<Literal, { ok: false }>, text: string, name: string): NotationResult {
   const reason = read.twice ? "a key is given twice" : read.cut ? CUT : GARBLED;
   const end = read.cut ? text.length : read.at;
   return { kind: "calls", found: [{ name, args: {}, repaired: false, broken: reason }], end, cut: read.cut };

@@ -382,7 +382,7 @@ function readFence(
     return !final && OPENING.test(text.slice(at, at + 200)) ? { kind: "more" } : undefined;
   const body = OPENER.lastIndex;
   const language = (opener[2] ?? "").trim().toLowerCase();
-  const close = closing(text, body, marks);
+  const close = fenceEnd(text, body, marks);
   if (LANGUAGES.has(language)) {
     const read = readFenced(text, body, language, tools);
     if (read.kind === "calls") return fencedCalls(text, read, { marks, final, close });
@@ -404,7 +404,7 @@ function fencedCalls(
 ): NotationResult {
   if (!fence.final && (read.cut || fence.close === undefined)) return { kind: "more" };
   if (read.cut) return { ...read, end: text.length };
-  const end = closing(text, lineBegin(text, read.end), fence.marks) ?? text.length;
+  const end = fenceEnd(text, lineBegin(text, read.end), fence.marks) ?? text.length;
   const between = text.slice(read.end, end).replaceAll(fence.marks, "").trim();
   return between === "" ? { ...read, end } : { kind: "text", end };
 }
@@ -412,7 +412,7 @@ function fencedCalls(
 const lineBegin = (text: string, at: number): number => text.lastIndexOf("\n", at - 1) + 1;
 
 /** The place after the line that closes a fence. */
-function closing(text: string, from: number, marks: string): number | undefined {
+function fenceEnd(text: string, from: number, marks: string): number | undefined {
   let at = from;
   while (at < text.length) {
     const next = text.indexOf("\n", at);

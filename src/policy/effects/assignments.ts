@@ -21,7 +21,7 @@ export function prefixEffects(assignment: Assignment, command: Arg, at: At): voi
   const cuts =
     name === "IFS" && known !== null && !append && command.kind === "literal" && command.value === "read";
   if (cuts || isInert(name, known)) return;
-  walk.doubt(variableDoubt(name), name, span, isTame(name, known, around(scope, walk)));
+  walk.doubt(variableDoubt(name), name, span, isTame(name, known, tameContext(scope, walk)));
   commandInValue(name, value, at);
 }
 
@@ -38,13 +38,18 @@ export function scopeAfterAssignment(assignment: Assignment, scope: Scope, walk:
   const { name, span, append } = assignment;
   const known = value?.kind === "literal" ? value.value : null;
   if (!isPrivate(name) && !isInert(name, known))
-    walk.doubt(variableDoubt(name), name, span, name !== "IFS" && isTame(name, known, around(scope, walk)));
+    walk.doubt(
+      variableDoubt(name),
+      name,
+      span,
+      name !== "IFS" && isTame(name, known, tameContext(scope, walk)),
+    );
   commandInValue(name, value, { walk, scope, input: "unknown", span });
   if (value?.feed === "network")
     return withVariable(scope, name, { ...value, kind: "dynamic", value: UNKNOWN });
   if (assignment.value === null)
     return withVariable(withVariable(scope, name, null), itemsOf(name), itemsAfter(assignment, items, scope));
-  return withVariable(scope, name, append || !lasts(value, walk) ? null : value);
+  return withVariable(scope, name, append || !isUsableValue(value, walk) ? null : value);
 }
 
 /** The items of the array after the assignment. */
@@ -57,10 +62,10 @@ function itemsAfter({ name, append }: Assignment, values: readonly Arg[], scope:
 }
 
 /** Whether the value is known well enough to be used where the variable is. */
-const lasts = (value: Arg | null, { world }: Walk): boolean =>
+const isUsableValue = (value: Arg | null, { world }: Walk): boolean =>
   value?.kind === "literal" || value?.user === true || (value?.kind === "glob" && world.assumptions !== null);
 
-const around = ({ folders }: Scope, { world }: Walk): Parameters<typeof isTame>[2] => ({
+const tameContext = ({ folders }: Scope, { world }: Walk): Parameters<typeof isTame>[2] => ({
   folders,
   workspace: world.workspace,
 });

@@ -38,7 +38,7 @@ export class Assumptions {
       case "script":
         return piece.via === "<(" || piece.via === ">("
           ? null
-          : printed(piece.body, { scope, words, workspace: this.#workspace, quoted: piece.quoted });
+          : printedOutput(piece.body, { scope, words, workspace: this.#workspace, quoted: piece.quoted });
       case "unknown":
         if (piece.what === "arithmetic") return this.isNumber(piece.text) ? NUMBER : null;
         return piece.what === "parameter" && piece.scripts.length === 0
@@ -113,7 +113,7 @@ interface PrintContext {
 }
 
 /** The output of a command substitution, where it is certain whatever the files contain. */
-function printed(body: Node, at: PrintContext): Assumed | null {
+function printedOutput(body: Node, at: PrintContext): Assumed | null {
   if (printsNumber(wordsOf(lastOf(body)))) return PRINTED_NUMBER;
   const last = lastOf(body);
   const whole = simpleOf(body);

@@ -17,7 +17,7 @@ import { carriedBy, isCarriedDanger, isElsewhere, runsStdin } from "./carried-da
 import type { Doubt, Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
-import { joinedValues, moved, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
+import { joinedValues, withFolders, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
 
 /** Facts about the environment of the text. */
 export interface World {
@@ -122,7 +122,7 @@ function addCarriedDangers(words: Words, before: number, at: CallAt): void {
 
 /** Adds the dangers of a text that a shell may run. */
 export function addTextDangers(text: Arg, at: CallAt, elsewhere = false): void {
-  addDangers(at.walk, elsewhere, () => collected(at, () => innerTextEffects(text, at)));
+  addDangers(at.walk, elsewhere, () => collectEffects(at, () => innerTextEffects(text, at)));
 }
 
 /** How deep carried commands are looked for in carried commands. */
@@ -244,7 +244,7 @@ class CallSurroundings implements UseContext {
 
   shell(text: Arg, { folder, input }: StartedAt): readonly FoundEffect[] {
     const at = this.#at;
-    return collected(at, () => innerTextEffects(text, { ...inFolder(at, folder), input }));
+    return collectEffects(at, () => innerTextEffects(text, { ...inFolder(at, folder), input }));
   }
 }
 
@@ -265,14 +265,14 @@ type StartedAt = Parameters<UseContext["command"]>[1];
 export function innerEffects(words: Words, at: CallAt): readonly Effect[] {
   const { walk } = at;
   const span = spanOf(words);
-  return collected(at, () => {
+  return collectEffects(at, () => {
     const outer = walk.beginCommand({ words, span, aside: [] });
     callEffects(words, { ...at, span });
     walk.endCommand(outer);
   });
 }
 
-const inFolder = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
+const inFolder = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: withFolders(at.scope, [folder]) });
 
 const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
 
@@ -296,7 +296,7 @@ function asGuessed(arg: Arg): readonly Arg[] {
 }
 
 /** Effects of a command inside another command, attributed to the outer one. */
-function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect[] {
+function collectEffects({ walk, span }: CallAt, work: () => unknown): readonly Effect[] {
   const before = walk.effects.length;
   walk.deeper(span, work);
   return walk.effects.splice(before);
@@ -342,13 +342,13 @@ interface Here {
 function scopeAfter(program: string, words: Words, here: Here): Scope {
   const { scope } = here;
   if (BUILTIN_PREFIXES.has(program)) return scopeAfterBuiltin(words, here);
-  if (program === "cd" && words.length === 1) return moved(scope, [homeIn(here)]);
+  if (program === "cd" && words.length === 1) return withFolders(scope, [homeIn(here)]);
   if (program === "cd" || program === "pushd")
-    return moved(
+    return withFolders(
       scope,
       scope.folders.map((folder) => cdTarget(words, folder)),
     );
-  if (program === "popd") return moved(scope, [null]);
+  if (program === "popd") return withFolders(scope, [null]);
   if (DECLARES.has(program)) return scopeAfterDeclaration(words, scope);
   if (program === "read" && here.input === "network") return withFetchedLine(words, withoutVariables(scope));
   if (program === "set") return withPositional(words, withoutVariables(scope));

@@ -17,8 +17,8 @@ import {
 } from "./call-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret } from "./environment.ts";
-import { handedOn, readName, simplesIn } from "./handed-on.ts";
-import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
+import { commandOnListed, readName, simplesIn } from "./handed-on.ts";
+import { type Assumed, joinScopes, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
 import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 
 const MAX_COMMANDS = 100;
@@ -196,7 +196,7 @@ export class EffectWalk implements Walk {
     if (items.length === 1) {
       const after = this.node(only.node, scope, input);
       const stays = after === scope || only.then === "&" || leavesShell(only.node);
-      return stays ? scope : either(after, scopeAfterFailure(after, scope));
+      return stays ? scope : joinScopes(after, scopeAfterFailure(after, scope));
     }
     let chain = chainFrom(scope);
     let link: Link = ";";
@@ -317,7 +317,7 @@ function handedEffects(lister: Node, next: Node, at: At): void {
   const commands =
     next.kind === "simple" ? (isXargs(next) ? [quietArgs(next, scope, walk)] : []) : loopedCommands(next, at);
   for (const command of commands) {
-    const [first, ...rest] = handedOn(quietArgs(lister, scope, walk), command) ?? [];
+    const [first, ...rest] = commandOnListed(quietArgs(lister, scope, walk), command) ?? [];
     if (first === undefined) continue;
     const found = innerEffects([first, ...rest], { walk, scope, input, span: next.span });
     for (const effect of found)
@@ -397,13 +397,13 @@ function withLink(
 const scopeAfterChain = ({ start, well, ill }: Chain): Scope => eitherOrNull(well, ill) ?? start;
 
 const eitherOrNull = (a: Scope | null, b: Scope | null): Scope | null =>
-  a === null ? b : b === null ? a : either(a, b);
+  a === null ? b : b === null ? a : joinScopes(a, b);
 
 /** A failed command has not changed the folder; it may have set variables. */
 function scopeAfterFailure(after: Scope, before: Scope): Scope {
   return after.folders === before.folders
     ? after
-    : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
+    : { ...after, folders: joinScopes(after, { ...after, folders: before.folders }).folders };
 }
 
 /**

@@ -7,7 +7,7 @@ import { VARIABLES } from "./environment.generated.ts";
 export const ENVIRONMENT = "/proc/self/environ";
 
 /** A pattern of the table for a whole name or value. */
-const whole = (pattern: string): RegExp => new RegExp(`^(?:${pattern})$`);
+const wholePattern = (pattern: string): RegExp => new RegExp(`^(?:${pattern})$`);
 
 const SECRET = new RegExp(VARIABLES.secret, "i");
 
@@ -20,7 +20,7 @@ export const exportsSecret = (name: string): boolean =>
 
 const INERT = new Set(VARIABLES.inert);
 const PAGERS = new Set(VARIABLES.pagers);
-const FILES = whole(VARIABLES.inertUnlessPath);
+const FILES = wholePattern(VARIABLES.inertUnlessPath);
 
 /** The variable in front of a command changes nothing that the program does. Null: the value is unknown. */
 export function isInert(name: string, value: string | null): boolean {
@@ -52,7 +52,7 @@ export const BOX_LISTS: ReadonlySet<string> = new Set(VARIABLES.boxLists);
 
 type Forms = readonly (readonly [names: RegExp, forms: readonly RegExp[]])[];
 const formsOf = (rows: typeof VARIABLES.values): Forms =>
-  rows.map(([names, forms]) => [whole(names), forms.map(whole)]);
+  rows.map(([names, forms]) => [wholePattern(names), forms.map(wholePattern)]);
 const VALUES = formsOf(VARIABLES.values);
 const WORDS = formsOf(VARIABLES.words);
 const formsFor = (table: Forms, name: string): readonly RegExp[] =>
@@ -78,7 +78,7 @@ function fits(word: string, shape: RegExp, near: (path: string) => boolean): boo
   return path === undefined || near(path);
 }
 
-const ANY = whole(VARIABLES.anyValue);
+const ANY = wholePattern(VARIABLES.anyValue);
 
 interface Around {
   readonly folders: readonly Place[];

@@ -7,7 +7,10 @@ import { literalOf } from "./scope.ts";
  * A command that does to the listed files what `LISTER | xargs COMMAND` does: `find STARTS … -exec COMMAND {} +`, or
  * `COMMAND ./*` for `ls`. Null where the lister is another one.
  */
-export function handedOn(lister: readonly Arg[], [xargs, ...rest]: readonly Arg[]): readonly Arg[] | null {
+export function commandOnListed(
+  lister: readonly Arg[],
+  [xargs, ...rest]: readonly Arg[],
+): readonly Arg[] | null {
   const [name, ...args] = lister;
   const command = commandOf(rest);
   if (xargs === undefined || name?.kind !== "literal" || command === null) return null;

@@ -19,16 +19,16 @@ export type Assumed = Pick<Arg, "kind" | "value">;
 const MAX_FOLDERS = 4;
 
 /** Joins the scopes of two ways through the script. */
-export function either(a: Scope, b: Scope): Scope {
+export function joinScopes(a: Scope, b: Scope): Scope {
   if (a === b) return a;
   return {
-    folders: joined(a.folders, b.folders),
+    folders: joinFolders(a.folders, b.folders),
     variables: a.variables === b.variables ? a.variables : common(a.variables, b.variables),
     functions: a.functions === b.functions ? a.functions : new Set([...a.functions, ...b.functions]),
   };
 }
 
-function joined(a: readonly Place[], b: readonly Place[]): readonly Place[] {
+function joinFolders(a: readonly Place[], b: readonly Place[]): readonly Place[] {
   if (a === b) return a;
   const all = [...new Set([...a, ...b])];
   return all.length > MAX_FOLDERS || all.includes(null) ? [null] : all;
@@ -44,9 +44,9 @@ function common(a: Scope["variables"], b: Scope["variables"]): Scope["variables"
   return both;
 }
 
-export const moved = (scope: Scope, folders: readonly Place[]): Scope => ({
+export const withFolders = (scope: Scope, folders: readonly Place[]): Scope => ({
   ...scope,
-  folders: joined(folders, []),
+  folders: joinFolders(folders, []),
 });
 
 export function withVariable(scope: Scope, name: string, value: Arg | null): Scope {

@@ -5,7 +5,7 @@ import type { Compound, Node, Redirect, RedirectOperator } from "../shell/shell-
 import type { Walk } from "./call-effects.ts";
 import type { Effect } from "./effect.ts";
 import { isPrivate, variableDoubt } from "./environment.ts";
-import { either, placeOf, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
+import { joinScopes, placeOf, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
 
 interface At {
   readonly walk: Walk;
@@ -20,7 +20,7 @@ export function compoundEffects(node: Compound, at: At): Scope {
     case "group":
       return node.bodies.reduce((now, body) => walk.node(body, now, input), scope);
     case "not":
-      return node.bodies.reduce((now, body) => either(now, walk.node(body, now, input)), scope);
+      return node.bodies.reduce((now, body) => joinScopes(now, walk.node(body, now, input)), scope);
     case "subshell":
       for (const body of node.bodies) walk.inSubshell(body, scope, input);
       return scope;
@@ -55,7 +55,7 @@ function branchEffects({ what, bodies, span }: Compound, { walk, scope, input }:
   if (repeats && isUnbounded(bodies)) walk.doubt("shell.endless", what, span);
   const before = repeats ? withoutVariables(scope) : scope;
   const once = (from: Scope): Scope =>
-    bodies.reduce((now, body) => either(now, walk.node(body, now, input)), from);
+    bodies.reduce((now, body) => joinScopes(now, walk.node(body, now, input)), from);
   const after = once(before);
   return repeats ? withSecondRound(before, after, once) : after;
 }
@@ -96,7 +96,7 @@ function firstName(node: Node): string {
 
 /** A loop that changes its folder may start its second round elsewhere, so that round is judged too. */
 function withSecondRound(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
-  const afterRound = either(before, after);
+  const afterRound = joinScopes(before, after);
   return afterRound.folders === before.folders || afterRound.folders.length === before.folders.length
     ? afterRound
     : again({ ...afterRound, folders: [null] });
@@ -116,7 +116,7 @@ function loopEffects(node: Compound, { walk, scope, input }: At): Scope {
   let now = before;
   const round = (from: Scope, value: Arg | null): Scope => {
     const start = name === null ? from : withVariable(from, name, value);
-    return bodies.reduce((after, body) => either(after, walk.node(body, start, input)), from);
+    return bodies.reduce((after, body) => joinScopes(after, walk.node(body, start, input)), from);
   };
   for (const value of known && !walk.crowded ? values : [null]) now = round(now, value);
   return withoutVariables(withSecondRound(before, now, (from) => round(from, null)));

@@ -96,7 +96,7 @@ function matches({ names, anyDepth }: IgnoreRule, path: readonly string[], anyCa
   const [only] = names;
   if (anyDepth) return path.map((name) => only === undefined || fits(only, name, anyCase));
   // Marks positions in the rule from which matching may go on; the last one says that the path so far matches.
-  let places = opened(names, Uint8Array.of(1, ...names.map(() => 0)));
+  let places = skipDoubleStars(names, Uint8Array.of(1, ...names.map(() => 0)));
   return path.map((name) => {
     const next = new Uint8Array(names.length + 1);
     for (
@@ -105,7 +105,7 @@ function matches({ names, anyDepth }: IgnoreRule, path: readonly string[], anyCa
       place = places.indexOf(1, place + 1)
     )
       step(names, place, { name, anyCase, next });
-    places = opened(names, next);
+    places = skipDoubleStars(names, next);
     return places[names.length] === 1;
   });
 }
@@ -123,7 +123,7 @@ function step(names: IgnoreRule["names"], place: number, { name, anyCase, next }
 }
 
 /** `**` in front of another name may stand for none; at the end it stands for at least one. */
-function opened(names: IgnoreRule["names"], places: Uint8Array): Uint8Array {
+function skipDoubleStars(names: IgnoreRule["names"], places: Uint8Array): Uint8Array {
   for (let place = 0; place < names.length - 1; place += 1)
     if (places[place] === 1 && names[place] === undefined) places[place + 1] = 1;
   return places;

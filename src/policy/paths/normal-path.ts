@@ -32,14 +32,14 @@ function walk(start: readonly string[], path: string, cwd: readonly string[]): r
     if (name === "..") at.pop();
     else {
       at.push(name);
-      if (at[0] === "proc") at = followed(at, cwd);
+      if (at[0] === "proc") at = followProcLink(at, cwd);
     }
   }
   return at;
 }
 
 /** Names of a path that ends at one of the links of /proc, with that link followed. */
-function followed(at: string[], cwd: readonly string[]): string[] {
+function followProcLink(at: string[], cwd: readonly string[]): string[] {
   const link = processFile(at);
   if (link === undefined) return at;
   if (link.file === "root") return [];

@@ -1,6 +1,6 @@
 /** Where a path or a shell pattern lies, and whether it is secret, protected or obeyed by the host. */
 import {
-  below,
+  pathBelow,
   foldPath,
   isDependencies,
   isInside,
@@ -77,7 +77,7 @@ export function isKept(at: string, mayWrite: boolean, around: PathBase): boolean
 function isHidden(at: string, { workspace, ignore }: PathBase): boolean {
   if (ignore === undefined) return false;
   const lists = [{ folder: workspace, rules: ignore }, ...(ignore.above ?? [])];
-  return lists.some(({ folder, rules }) => isInside(folder, at) && isIgnored(rules, below(folder, at)));
+  return lists.some(({ folder, rules }) => isInside(folder, at) && isIgnored(rules, pathBelow(folder, at)));
 }
 
 function kindOf(path: string, { workspace, home }: PathBase): PlaceKind {
@@ -113,7 +113,7 @@ function protectedOf(kind: PlaceKind, path: string, folded: string, workspace: s
   if (kind === "temp" || kind === "null-device") return null;
   if (folded.endsWith("/.git") || folded.includes("/.git/")) return GIT;
   return kind === "workspace"
-    ? protectedBelow(foldPath(below(workspace, path)), true)
+    ? protectedBelow(foldPath(pathBelow(workspace, path)), true)
     : protectedBelow(folded.slice(1), false);
 }
 
@@ -140,8 +140,8 @@ const HOMES: ReadonlyMap<string, number> = new Map([
 /** Checks every home folder: in a box the host's user may have any name. */
 function startupAt(folded: string, { home, workspace }: PathBase): string | null {
   const ownHome = foldPath(home);
-  const own = isInside(ownHome, folded) ? startupInHome(below(ownHome, folded)) : null;
-  return own ?? startupInHome(belowHome(folded, workspace)) ?? startupOfSystem(below("/", folded));
+  const own = isInside(ownHome, folded) ? startupInHome(pathBelow(ownHome, folded)) : null;
+  return own ?? startupInHome(belowHome(folded, workspace)) ?? startupOfSystem(pathBelow("/", folded));
 }
 
 /** The path below a home folder; empty for a workspace that merely lies where homes do, as /home/project. */
@@ -368,7 +368,8 @@ const follows = (folded: string, start: number, { before }: SecretRow): boolean 
 const READABLE = prefixTable(ROWS);
 
 export const isSystem = (path: string): boolean =>
-  findPrefix(READABLE, below("/", path)) !== null && !NOT_READABLE.some((folder) => isInside(folder, path));
+  findPrefix(READABLE, pathBelow("/", path)) !== null &&
+  !NOT_READABLE.some((folder) => isInside(folder, path));
 
 export function isTemp(path: string): boolean {
   for (const folder of TEMPORARY) if (isInside(folder, path)) return true;

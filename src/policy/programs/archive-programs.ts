@@ -189,7 +189,7 @@ function foldersOf({ reading, use }: Parts): readonly (readonly [from: number, f
   const folders: [number, Arg][] = [[-1, folder]];
   for (const { name, value, span } of reading.options)
     if ((name === "-C" || name === "--directory") && value !== null) {
-      folder = within(folder, value);
+      folder = argInFolder(folder, value);
       folders.push([span[0], folder]);
     }
   return folders;
@@ -208,7 +208,7 @@ function membersWithFolders(parts: Parts): readonly (readonly [member: Arg, fold
   });
 }
 
-function within(folder: Arg, arg: Arg): Arg {
+function argInFolder(folder: Arg, arg: Arg): Arg {
   if (arg.value.startsWith("/")) return arg;
   const kind = folder.kind === "literal" ? arg.kind : folder.kind;
   const user = folder.user === true ? { user: true as const } : {};
@@ -220,7 +220,7 @@ function members(parts: Parts): readonly FoundEffect[] {
   const removes = names.has("--remove-files");
   return membersWithFolders(parts).flatMap(([member, folder]): readonly FoundEffect[] => {
     const { span } = member;
-    const path = use.place(within(folder, member));
+    const path = use.place(argInFolder(folder, member));
     const gone: FoundEffect = { kind: "delete", path, recursive: true, forced: false, span };
     return [{ kind: "read", path, span }, ...(removes ? [gone] : [])];
   });

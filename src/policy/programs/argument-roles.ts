@@ -231,7 +231,11 @@ export const reachesAnyway = (use: Use): readonly FoundEffect[] =>
 export const commandsFromStdin = ({ input }: Use): readonly FoundEffect[] =>
   input === "nothing" ? [] : [{ kind: "code", from: "input", path: null }];
 
-export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
+export const literalArg = (value: string, { span }: Pick<Arg, "span">): Arg => ({
+  kind: "literal",
+  value,
+  span,
+});
 
 /** Judges the arguments from this position on as those of another program. */
 export const handsOn =
@@ -240,7 +244,7 @@ export const handsOn =
     const words = use.operands.slice(from);
     const [first] = words;
     if (first === undefined) return [];
-    return use.command([word(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
+    return use.command([literalArg(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
   };
 
 /** Writes the operands or, if there are none, everything below the folder. */
@@ -282,7 +286,7 @@ export const codeElsewhere = (use: Use): readonly FoundEffect[] => {
 };
 
 /** What `printf` makes of the text, as far as it matters for finding commands in it. */
-const printed = (text: string): string => text.replace(/\\n/g, "\n").replace(/\\t/g, "\t");
+const printfText = (text: string): string => text.replace(/\\n/g, "\n").replace(/\\t/g, "\t");
 
 /** A program from stdin. */
 export function inputEffects({ input }: Pick<Use, "input">): readonly FoundEffect[] {
@@ -290,7 +294,7 @@ export function inputEffects({ input }: Pick<Use, "input">): readonly FoundEffec
   const code = { kind: "code", from, path: null } as const;
   if (input === "project") return [{ ...code, followed: true }];
   if (typeof input === "string") return [code];
-  return [input.rough === true ? { ...code, guess: printed(input.text) } : { ...code, text: input.text }];
+  return [input.rough === true ? { ...code, guess: printfText(input.text) } : { ...code, text: input.text }];
 }
 
 const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);

@@ -8,7 +8,7 @@ import {
   programEffects,
   reading,
   roleEffects,
-  word,
+  literalArg,
   writesOperands,
   writesTo,
 } from "./argument-roles.ts";
@@ -321,7 +321,7 @@ function cmakeTool([name, ...rest]: readonly Arg[], use: Use): readonly FoundEff
   const tool =
     name?.kind === "literal" && Object.hasOwn(CMAKE_TOOLS, name.value) ? CMAKE_TOOLS[name.value] : undefined;
   if (name === undefined || tool === undefined) return [];
-  return use.command([...tool.map((each) => word(each, name)), ...rest]);
+  return use.command([...tool.map((each) => literalArg(each, name)), ...rest]);
 }
 
 /** The readers of this file, by the names that rows use. */

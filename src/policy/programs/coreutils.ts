@@ -63,7 +63,7 @@ function writtenTargets(use: Use): readonly FoundEffect[] {
   const { sources, target, isFolder } = copyTarget(use);
   const inside = sources
     .filter(({ value }) => isFolder || nameOf(value).startsWith("."))
-    .map((source) => below(target, nameOf(source.value), source));
+    .map((source) => nameInFolder(target, nameOf(source.value), source));
   return [target, ...inside].map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
 }
 
@@ -73,7 +73,7 @@ const nameOf = (path: string): string => {
 };
 
 /** A name in a folder; its kind is the vaguer of the two. */
-function below(folder: Arg, name: string, source: Arg): Arg {
+function nameInFolder(folder: Arg, name: string, source: Arg): Arg {
   const kind =
     folder.kind === "literal"
       ? source.kind
@@ -122,8 +122,10 @@ function linkEffects(use: Use): readonly FoundEffect[] {
   const opened = sources.flatMap((source) => {
     if (!symbolic || source.value.startsWith("/")) return [source];
     // A symbolic link is relative to the folder that it is in, and whether the target is that folder is unknown here.
-    const beside = below({ ...target, value: `${target.value}/..` }, source.value, source);
-    return isFolder ? [below(target, source.value, source)] : [beside, below(target, source.value, source)];
+    const beside = nameInFolder({ ...target, value: `${target.value}/..` }, source.value, source);
+    return isFolder
+      ? [nameInFolder(target, source.value, source)]
+      : [beside, nameInFolder(target, source.value, source)];
   });
   const effects = opened.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span }));
   return [...effects, ...writtenTargets(use)];

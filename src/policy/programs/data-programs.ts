@@ -156,11 +156,11 @@ function dcEffects(use: Use): readonly FoundEffect[] {
       return RUNS_IN_DC.test(program.value) ? [use.doubt("language.unknown", program)] : [];
     return program === null ? [fromInput(use)] : [use.doubt("word.dynamic", program)];
   });
-  const inFiles = files ? [use.doubt("language.unknown", itself(use))] : [];
+  const inFiles = files ? [use.doubt("language.unknown", programArg(use))] : [];
   return [...doubts, ...inFiles];
 }
 
-const itself = ({ program, span }: Use): Arg => ({ kind: "literal", value: program, span });
+const programArg = ({ program, span }: Use): Arg => ({ kind: "literal", value: program, span });
 
 const fromInput = ({ input }: Use): FoundEffect => ({
   kind: "code",

@@ -240,7 +240,7 @@ class Narrowing {
   or(): void {
     const group = this.#groups.at(-1);
     if (group === undefined) return;
-    group.ended = joined(group.ended, this.remaining);
+    group.ended = joinRemaining(group.ended, this.remaining);
     this.remaining = group.before;
     this.#negated = false;
   }
@@ -249,7 +249,7 @@ class Narrowing {
   close(): boolean {
     const group = this.#groups.pop();
     if (group === undefined || this.#groups.length === 0) return false;
-    this.remaining = group.negated ? group.before : joined(group.ended, this.remaining);
+    this.remaining = group.negated ? group.before : joinRemaining(group.ended, this.remaining);
     this.#negated = false;
     return true;
   }
@@ -284,7 +284,7 @@ function byName(name: string, value: Arg | undefined): RemainingFiles {
   return [name.startsWith("-i") ? about.toLowerCase() : about];
 }
 
-function joined(one: RemainingFiles | undefined, other: RemainingFiles): RemainingFiles {
+function joinRemaining(one: RemainingFiles | undefined, other: RemainingFiles): RemainingFiles {
   if (one === undefined || one === other) return other;
   if (one === null || other === null) return null;
   return one.length + other.length > MAX_NAMES ? SOME : [...one, ...other];

@@ -7,7 +7,7 @@ import {
   inputEffects,
   programEffects,
   roleEffects,
-  word,
+  literalArg,
 } from "./argument-roles.ts";
 import type { Arg, FoundEffect, UseReader, Use } from "./program-model.ts";
 
@@ -63,7 +63,7 @@ function pythonProgram(first: Arg, rest: readonly Arg[], use: Use): readonly Fou
 function pythonModule(module: Arg, rest: readonly Arg[], use: Use): readonly FoundEffect[] {
   const settings = fixedEffect("settings", use.folder, use.program);
   const known = module.kind === "literal" ? PYTHON_MODULES.get(module.value) : undefined;
-  if (known !== undefined) return [settings, ...use.command([word(known, module), ...rest])];
+  if (known !== undefined) return [settings, ...use.command([literalArg(known, module), ...rest])];
   return [
     { kind: "code", from: "project", path: use.folder, span: module.span },
     { ...use.doubt("operand.unknown", module), ...(isOwnModule(module, rest) ? { inside: true } : {}) },

@@ -7,7 +7,7 @@ import {
   inlineEffects,
   programEffects,
   roleEffects,
-  word,
+  literalArg,
 } from "./argument-roles.ts";
 import {
   type Arg,
@@ -21,7 +21,9 @@ import {
 const INLINE_OPTIONS: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);
 
 const inlines = (texts: readonly UsedOption[], use: Use): readonly FoundEffect[] =>
-  texts.map(({ name, value }) => inlineEffects((name === "-pe" ? use.operands[0] : value) ?? word("", use)));
+  texts.map(({ name, value }) =>
+    inlineEffects((name === "-pe" ? use.operands[0] : value) ?? literalArg("", use)),
+  );
 
 /** `--run` starts a script of the package. */
 const nodeScripts = ({ options, folder, program }: Use): readonly FoundEffect[] =>
@@ -167,7 +169,7 @@ function anyLine(use: Use): readonly FoundEffect[] {
 /** `yarn node …` */
 const nodeOfYarn = (use: Use): readonly FoundEffect[] => [
   fixedEffect("project", use.folder, use.program),
-  ...(use.args[0] === undefined ? [] : use.command([word("node", use.args[0]), ...use.args])),
+  ...(use.args[0] === undefined ? [] : use.command([literalArg("node", use.args[0]), ...use.args])),
 ];
 
 /** A script or, if there is none of that name, a program of the packages. */
@@ -183,12 +185,12 @@ export function runsProgramOf(programs: readonly string[]): UseReader {
 /** `yarn workspace name …`: the rest is a command of yarn again. */
 function yarnInWorkspace(use: Use): readonly FoundEffect[] {
   const [workspace, ...rest] = use.operands;
-  return workspace === undefined ? [] : use.command([word("yarn", workspace), ...rest]);
+  return workspace === undefined ? [] : use.command([literalArg("yarn", workspace), ...rest]);
 }
 
 function yarnAgain(use: Use): readonly FoundEffect[] {
   const [first] = use.operands;
-  return first === undefined ? [] : use.command([word("yarn", first), ...use.operands]);
+  return first === undefined ? [] : use.command([literalArg("yarn", first), ...use.operands]);
 }
 
 /** `bun lint` is `bun run lint`; any other name may be a file. */

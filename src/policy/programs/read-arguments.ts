@@ -214,7 +214,7 @@ type Meaning = Omit<OptionSpec, "name">;
 const OPTIONAL = "optional ";
 const MANNERS = { ", value": "value", ", optional value": "maybe" } as const;
 
-const known = <Value>(table: Readonly<Record<string, Value>>, word: string): Value | null =>
+const lookUp = <Value>(table: Readonly<Record<string, Value>>, word: string): Value | null =>
   Object.hasOwn(table, word) ? (table[word] as Value) : null;
 
 /**
@@ -227,14 +227,14 @@ export function groupMeaning(group: string): Meaning | null {
   if (group === "plain") return { takes: "nothing", ...none };
   const comma = group.indexOf(",");
   const head = comma === -1 ? group : group.slice(0, comma);
-  const takes = comma === -1 ? "nothing" : known(MANNERS, group.slice(comma));
-  const turns = known<Role>(TURNS, head);
-  const fixed = known<Fixed>(EFFECT_WORDS, head);
+  const takes = comma === -1 ? "nothing" : lookUp(MANNERS, group.slice(comma));
+  const turns = lookUp<Role>(TURNS, head);
+  const fixed = lookUp<Fixed>(EFFECT_WORDS, head);
   if (turns !== null || fixed !== null) return takes === null ? null : { takes, role: "data", turns, fixed };
   const optional = group.startsWith(OPTIONAL);
   const [value = "", beside, ...more] = (optional ? group.slice(OPTIONAL.length) : group).split(" and ");
-  const role = known<Role>(VALUE_GROUPS, value);
-  const effect = beside === undefined ? null : known<Fixed>(EFFECT_WORDS, beside);
+  const role = lookUp<Role>(VALUE_GROUPS, value);
+  const effect = beside === undefined ? null : lookUp<Fixed>(EFFECT_WORDS, beside);
   if (role === null || more.length > 0 || (beside !== undefined && effect === null)) return null;
   return { takes: optional ? "maybe" : "value", role, turns: null, fixed: effect };
 }

@@ -107,7 +107,7 @@ function fdEffects(use: Use, table: OptionTable): readonly FoundEffect[] {
     use,
     table,
   );
-  const finds = starts.flatMap((start) => names.map((name) => below(start, name)));
+  const finds = starts.flatMap((start) => names.map((name) => globBelow(start, name)));
   const [most, doubts] = mostOf(finds, use);
   return [...found, ...doubts, ...fdCommand(command, most, use)];
 }
@@ -160,7 +160,7 @@ function inFolder(base: Arg, start: Arg): Arg {
   return { kind, value: `${base.value}/${start.value}`, span: start.span };
 }
 
-const below = ({ kind, value, span }: Arg, name: string): Arg => ({
+const globBelow = ({ kind, value, span }: Arg, name: string): Arg => ({
   kind: kind === "dynamic" ? kind : "glob",
   value: `${value.replace(/\/+$/, "")}/${name}`,
   span,

@@ -65,7 +65,7 @@ const onlyBash = (text: Arg, use: Use): readonly FoundEffect[] =>
     : [];
 
 /** Joins several words into the text that a shell makes of them. */
-function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
+function joinWords([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
   const all = [first, ...rest];
   const vague = all.find(({ kind }) => kind === "dynamic") ?? all.find(({ kind }) => kind === "glob");
   const feed = all.find((arg) => arg.feed === "network")?.feed ?? all.find((arg) => arg.feed)?.feed;
@@ -116,7 +116,7 @@ const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind ===
 
 function evalEffects(use: Use): readonly FoundEffect[] {
   const [first, ...rest] = use.args.filter(({ value }) => value !== "--");
-  return first === undefined ? [] : [shellDoubt(use), ...use.shell(joined([first, ...rest]))];
+  return first === undefined ? [] : [shellDoubt(use), ...use.shell(joinWords([first, ...rest]))];
 }
 
 /**
@@ -194,7 +194,9 @@ function envEffects(use: Use): readonly FoundEffect[] {
   return [
     ...assigned(use, variables, false),
     ...split.flatMap(({ value }) =>
-      value === null ? [] : [use.doubt("option.unknown", value), ...use.shell(joined([value, ...command]))],
+      value === null
+        ? []
+        : [use.doubt("option.unknown", value), ...use.shell(joinWords([value, ...command]))],
     ),
     ...(command.length > 0 ? use.command(command) : split.length > 0 ? [] : printsEnvironment(use)),
   ];
@@ -204,7 +206,7 @@ function envEffects(use: Use): readonly FoundEffect[] {
 function watchedText(use: Use): readonly FoundEffect[] {
   const [first, ...rest] = use.operands;
   if (first === undefined) return [];
-  const text = joined([first, ...rest]);
+  const text = joinWords([first, ...rest]);
   return [...use.shell(text), ...onlyBash(text, use)];
 }
 

@@ -38,7 +38,7 @@ const CLOSING: ReadonlySet<string> = new Set(["then", "elif", "else", "fi", "do"
 
 const atBar = (c: Cursor): boolean => c.peek() === BAR && c.peek(1) !== BAR;
 
-const not = (body: Node): Node => ({
+const negate = (body: Node): Node => ({
   kind: "compound",
   what: "not",
   span: body.span,
@@ -127,7 +127,7 @@ function pipeline(c: Cursor): Node | null {
   const negated = prefixes(c);
   const first = command(c);
   if (first === null) return null;
-  if (!atBar(c)) return negated ? not(first) : first;
+  if (!atBar(c)) return negated ? negate(first) : first;
   const parts: Node[] = [first];
   while (atBar(c)) {
     const both = c.peek(1) === AMPERSAND;
@@ -320,12 +320,12 @@ function backtick(c: Cursor, quoted: boolean): Expansion {
       quoted,
     };
   }
-  const body = nested(c, () => (escaped ? unescaped(c, start, at) : plain(c, start, at)));
+  const body = nested(c, () => (escaped ? unescaped(c, start, at) : scriptWithin(c, start, at)));
   if (c.problem === null) c.pos = at + 1;
   return { kind: "script", via: "`", body, quoted };
 }
 
-function plain(c: Cursor, start: number, close: number): List {
+function scriptWithin(c: Cursor, start: number, close: number): List {
   c.pos = start + 1;
   return c.within(close, () => c.grammar.script(c, 0));
 }

@@ -166,7 +166,7 @@ function patterns(c: Cursor): Inner {
   const words: Word[] = [];
   const bodies: List[] = [];
   c.blanks();
-  word(c, words);
+  readTestWord(c, words);
   newlines(c);
   if (atIn(c)) c.pos += 2;
   else c.fail("in is missing");
@@ -176,7 +176,7 @@ function patterns(c: Cursor): Inner {
   return { what: "case", name: null, words, bodies };
 }
 
-function word(c: Cursor, words: Word[]): void {
+function readTestWord(c: Cursor, words: Word[]): void {
   const start = c.pos;
   const read = oneWord(c, "other");
   const piece = read.pieces[0];
@@ -193,7 +193,7 @@ function arm(c: Cursor, words: Word[], bodies: List[]): void {
     if (reserved(c) === "esac") c.fail("unsupported: esac as a pattern");
   }
   for (;;) {
-    word(c, words);
+    readTestWord(c, words);
     c.blanks();
     if (c.peek() !== BAR) break;
     c.pos++;
@@ -218,30 +218,30 @@ function loop(c: Cursor, what: "while" | "until" | "for" | "select"): Inner {
   c.pos += what.length;
   if (what === "while" || what === "until") {
     const condition = filled(c);
-    return { what, name: null, words: null, bodies: [condition, done(c)] };
+    return { what, name: null, words: null, bodies: [condition, doBlock(c)] };
   }
   c.blanks();
-  if (what === "for" && c.peek() === OPEN) return counted(c, start);
+  if (what === "for" && c.peek() === OPEN) return arithmeticFor(c, start);
   const name = variable(c);
   const words = list(c);
-  return { what, name, words, bodies: [done(c)] };
+  return { what, name, words, bodies: [doBlock(c)] };
 }
 
-function done(c: Cursor) {
+function doBlock(c: Cursor) {
   expect(c, "do");
   const body = filled(c);
   expect(c, "done");
   return body;
 }
 
-function counted(c: Cursor, start: number): Inner {
+function arithmeticFor(c: Cursor, start: number): Inner {
   if (c.peek(1) !== OPEN) c.fail("a loop has no variable");
   c.pos += 2;
   const scripts = arithmetic(c, "for", start);
   c.blanks();
   if (c.peek() === SEMICOLON) semicolon(c);
   newlines(c);
-  return { what: "for", name: null, words: null, bodies: [...scripts, done(c)] };
+  return { what: "for", name: null, words: null, bodies: [...scripts, doBlock(c)] };
 }
 
 function variable(c: Cursor): string {
@@ -312,7 +312,7 @@ const BINARY: ReadonlySet<string> = new Set([
 function test(c: Cursor): Inner {
   const words: Word[] = [];
   c.pos += 2;
-  either(c, words);
+  testTerms(c, words);
   if (closes(c)) c.pos += 2;
   else c.fail("]] is missing");
   return { what: "test", name: null, words, bodies: [] };
@@ -323,7 +323,7 @@ function closes(c: Cursor): boolean {
 }
 
 /** Terms joined by `&&` and `||`; their precedence does not change the operands. */
-function either(c: Cursor, words: Word[]): void {
+function testTerms(c: Cursor, words: Word[]): void {
   for (;;) {
     term(c, words);
     newlines(c);
@@ -344,7 +344,7 @@ function term(c: Cursor, words: Word[]): void {
     return;
   }
   c.pos++;
-  if (c.enter()) either(c, words);
+  if (c.enter()) testTerms(c, words);
   c.leave();
   if (c.peek() === CLOSE) c.pos++;
   else c.fail("a parenthesis is not closed");

@@ -163,7 +163,7 @@ function compareEach<T>(
 
 function simple(a: Simple, b: Simple): Difference | null {
   return (
-    compareEach(a.words, b.words, ["words", a], word) ??
+    compareEach(a.words, b.words, ["words", a], wordDifference) ??
     compareEach(a.redirects, b.redirects, ["redirects", a], redirect) ??
     compareEach(a.assignments, b.assignments, ["assignments", a], assignment)
   );
@@ -188,7 +188,7 @@ function compound(a: Compound, b: Compound): Difference | null {
   if (a.name !== b.name) return at("name", a.span);
   if ((a.words === null) !== (b.words === null)) return at("words", a.span);
   return (
-    compareEach(a.words ?? [], b.words ?? [], ["words", a], word) ??
+    compareEach(a.words ?? [], b.words ?? [], ["words", a], wordDifference) ??
     compareEach(a.bodies, b.bodies, ["bodies", a], difference) ??
     compareEach(a.redirects, b.redirects, ["redirects", a], redirect)
   );
@@ -198,20 +198,20 @@ function assignment(a: Assignment, b: Assignment): Difference | null {
   if (a.name !== b.name || a.append !== b.append || !sameSpan(a.span, b.span))
     return at("assignment", a.span);
   if ((a.value === null) !== (b.value === null)) return at("value", a.span);
-  const value = a.value !== null && b.value !== null ? word(a.value, b.value) : null;
-  return value ?? compareEach(a.others, b.others, ["words of an assignment", a], word);
+  const value = a.value !== null && b.value !== null ? wordDifference(a.value, b.value) : null;
+  return value ?? compareEach(a.others, b.others, ["words of an assignment", a], wordDifference);
 }
 
 function redirect(a: Redirect, b: Redirect): Difference | null {
   if (a.operator !== b.operator || a.descriptor !== b.descriptor) return at("redirect", a.span);
-  return word(a.target, b.target);
+  return wordDifference(a.target, b.target);
 }
 
 function sameSpan(a: Span, b: Span): boolean {
   return a[0] === b[0] && a[1] === b[1];
 }
 
-function word(a: Word, b: Word): Difference | null {
+function wordDifference(a: Word, b: Word): Difference | null {
   if (!sameSpan(a.span, b.span)) return at("extent of a word", a.span);
   if (a.pieces.length !== b.pieces.length) return at("pieces of a word", a.span);
   for (let index = 0; index < a.pieces.length; index++) {

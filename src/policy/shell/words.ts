@@ -418,11 +418,11 @@ function sequence(text: string, most: number): string[] | string {
   const [first = "", last = "", step = "1", ...more] = text.split("..");
   if (more.length > 0 || !INTEGER.test(step)) return "this sequence";
   const by = Math.abs(Number(step)) || 1;
-  if (both(LOWER, first, last) || both(UPPER, first, last)) {
+  if (bothMatch(LOWER, first, last) || bothMatch(UPPER, first, last)) {
     const codes = range(first.charCodeAt(0), last.charCodeAt(0), by, most);
     return codes.map((code) => String.fromCharCode(code));
   }
-  return both(INTEGER, first, last) ? integers(first, last, by, most) : "this sequence";
+  return bothMatch(INTEGER, first, last) ? integers(first, last, by, most) : "this sequence";
 }
 
 function integers(first: string, last: string, by: number, most: number): string[] | string {
@@ -432,7 +432,7 @@ function integers(first: string, last: string, by: number, most: number): string
   return values.length > most ? "too many words from braces" : values.map((value) => padded(value, width));
 }
 
-const both = (pattern: RegExp, first: string, last: string): boolean =>
+const bothMatch = (pattern: RegExp, first: string, last: string): boolean =>
   pattern.test(first) && pattern.test(last);
 
 /** At most `most` numbers. */

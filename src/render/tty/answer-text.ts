@@ -209,7 +209,7 @@ function markedAt(
   const search = Math.max(from, at + mark.length + 1);
   if (mark === "" || unclosed.has(mark))
     return { mark, end: -1, next: at, isHeld: mayClose(text.slice(at)), looked: 0 };
-  const { end, next } = closing(text, mark, search);
+  const { end, next } = findClosing(text, mark, search);
   const to = end === -1 ? text.length : end + mark.length;
   const isHeld = end === -1 ? mayClose(text.slice(at)) : to === text.length;
   return { mark, end, next, isHeld, looked: Math.max(0, to - search) };
@@ -228,7 +228,7 @@ interface Closing {
 }
 
 /** As many backticks as opened code, or two stars behind a word; of more stars than two, the last two close. */
-function closing(text: string, mark: string, from: number): Closing {
+function findClosing(text: string, mark: string, from: number): Closing {
   for (let at = from; ;) {
     const start = text.indexOf(mark, at);
     if (start === -1) return { end: -1, next: Math.max(at, withoutRun(text, mark[0] ?? "")) };

@@ -4,7 +4,16 @@ import type { AgentEvent } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { formatDuration } from "../../core/wording.ts";
-import { type Cell, cellsOf, columnsOf, fitted, mark, rowsOf, widthOfStream, wrapped } from "./columns.ts";
+import {
+  type Cell,
+  cellsOf,
+  columnsOf,
+  fitToWidth,
+  mark,
+  rowsOf,
+  widthOfStream,
+  wrapped,
+} from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
@@ -37,7 +46,7 @@ const MAX_TOOL_NAME = 32;
 export function callLine(call: ShownCall, ended: Ended, stream: Output, indent = ""): string {
   const [colour, name] = MARKS[ended.kind];
   const marked = mark(name, stream);
-  const tool = fitted(call.tool, MAX_TOOL_NAME);
+  const tool = fitToWidth(call.tool, MAX_TOOL_NAME);
   const ending = endingOf(call, ended);
   const suffix = suffixOf(call, ended);
   const width = widthOfStream(stream);
@@ -64,11 +73,11 @@ function dividedLine(
 ): { readonly target: string; readonly below: boolean } {
   const needed = ending === "" ? 0 : columnsOf(ending) + 2;
   const least = Math.min(
-    columnsOf(fitted(whole, Math.max(MIN_TARGET, room))),
+    columnsOf(fitToWidth(whole, Math.max(MIN_TARGET, room))),
     Math.max(MIN_TARGET, room >> 1),
   );
   const below = needed > room - least;
-  return { target: fitted(whole, Math.max(MIN_TARGET, below ? room : room - needed)), below };
+  return { target: fitToWidth(whole, Math.max(MIN_TARGET, below ? room : room - needed)), below };
 }
 
 /** Who allowed the call if the policy asked, and how long it took if it ran. */
@@ -272,7 +281,9 @@ const MAX_EFFECTS = 12;
 function effectRows(effects: readonly string[], width: number): readonly string[] {
   if (effects.length === 0) return [];
   const more = effects.length - MAX_EFFECTS;
-  const rows = effects.slice(0, MAX_EFFECTS).map((each) => `${INDENT}${fitted(each, width - INDENT.length)}`);
+  const rows = effects
+    .slice(0, MAX_EFFECTS)
+    .map((each) => `${INDENT}${fitToWidth(each, width - INDENT.length)}`);
   return ["It would:", ...rows, ...(more > 0 ? [`${INDENT}… and ${more} more`] : [])];
 }
 
@@ -356,7 +367,7 @@ function ruleRows(
   const quoted =
     part === "" || part.trim() === text.trim()
       ? ""
-      : `: ${fitted(part.trim(), Math.min(QUOTED_WIDTH, width - INDENT.length))}`;
+      : `: ${fitToWidth(part.trim(), Math.min(QUOTED_WIDTH, width - INDENT.length))}`;
   return wrapped(
     `${stream.plain ? "because" : "·"} ${visibleLine(reason)} (${visibleLine(id)})${quoted}`,
     width - INDENT.length,

@@ -92,7 +92,7 @@ const MIN_WIDTH = 20;
 export const widthOfStream = (stream: Output): number => Math.max(MIN_WIDTH, stream.columns || WIDTH);
 
 /** Fits a text on one line of at most `width` columns; the middle of a longer text is cut out. */
-export function fitted(text: string, width: number): string {
+export function fitToWidth(text: string, width: number): string {
   const short =
     text.length <= MAX_MEASURED
       ? text

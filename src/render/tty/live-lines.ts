@@ -1,6 +1,6 @@
 /** Output that changes while work goes on: a progress line, a status below lines that stay, and writes that never wait. */
 import { formatDuration, formatSize } from "../../core/wording.ts";
-import { columnsOf, fitted, widthOfStream } from "./columns.ts";
+import { columnsOf, fitToWidth, widthOfStream } from "./columns.ts";
 import { move, type Output, styleText } from "./output.ts";
 
 /** Progress of the work. Fields that are left out are unknown. */
@@ -130,7 +130,7 @@ export class ProgressLine {
       beside: [
         ` ${this.#counted(done, total)}`,
         ...this.#speedAndTimeLeft(total - done),
-        ...(doing === "" ? [] : [`  ${fitted(doing, MAX_NOW)}`]),
+        ...(doing === "" ? [] : [`  ${fitToWidth(doing, MAX_NOW)}`]),
       ],
       alarming: false,
       right,
@@ -282,7 +282,7 @@ export class LiveStatus {
       (line, each) => (line.length + each.length <= room ? line + each : line),
       text,
     );
-    const left = fitted(whole, room);
+    const left = fitToWidth(whole, room);
     const line = other === undefined ? left : `${left}${" ".repeat(room - columnsOf(left))}  ${other}`;
     return styleText(alarming ? "yellow" : "dim", line, { stream: this.#stream });
   }

@@ -1,7 +1,7 @@
 import type { AgentEvent } from "../../core/events.ts";
 import { lastName } from "../../core/file-names.ts";
 import { formatCount, formatDuration } from "../../core/wording.ts";
-import { fitted } from "./columns.ts";
+import { fitToWidth } from "./columns.ts";
 import { seconds, type Status } from "./live-lines.ts";
 
 interface Activity {
@@ -60,7 +60,7 @@ export class Activities {
       case "check.started":
         return this.#begin("check", {
           kind: "call",
-          words: `checking: ${fitted(event.command, 50)}`,
+          words: `checking: ${fitToWidth(event.command, 50)}`,
           since: now,
         });
       case "check.ended":

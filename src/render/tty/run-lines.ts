@@ -6,7 +6,7 @@ import { type Plan, planCounts, type PlanStep } from "../../core/run-record.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { formatCount, formatDuration } from "../../core/wording.ts";
 import { approvalWords, callLine, questionRows, type ShownCall, targetOf } from "./call-lines.ts";
-import { fitted, mark, widthOfStream, wrapped } from "./columns.ts";
+import { fitToWidth, mark, widthOfStream, wrapped } from "./columns.ts";
 import { type Clock, LiveStatus } from "./live-lines.ts";
 import { type Output, styleText } from "./output.ts";
 import { Activities, callKey } from "./run-activity.ts";
@@ -120,7 +120,7 @@ export class RunLines {
     const call = this.#calls.get(callKey({ call: agent }));
     const width = widthOfStream(this.#stream);
     const name = this.#names.get(agent) ?? `${call?.tool ?? "task"} ${call?.target ?? agent}`;
-    const words = fitted(name, width - 2);
+    const words = fitToWidth(name, width - 2);
     return `${styleText("dim", `${mark("task", this.#stream)} ${words}`, { stream: this.#stream })}\n`;
   }
 
@@ -133,7 +133,7 @@ export class RunLines {
 
 /** For bash, only the command is shown. */
 export const wordsOf = ({ tool, target }: ShownCall): string =>
-  fitted(tool === "bash" ? target : `${tool} ${target}`, 60);
+  fitToWidth(tool === "bash" ? target : `${tool} ${target}`, 60);
 
 /** The line for an event that is not about a call; empty for most events. */
 export function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
@@ -191,7 +191,7 @@ function taskLine({ task, status, text }: Of<"task">, stream: Output, indent: st
   if (task === undefined || status === "begun") return "";
   const row = `${indent}${mark(status === "done" ? "done" : "failed", stream)} ${task} ${status}${text === "" ? "" : `: ${text}`}`;
   const colour = status === "done" ? "green" : status === "failed" ? "red" : "yellow";
-  return styleText(colour, fitted(row, widthOfStream(stream)), { stream });
+  return styleText(colour, fitToWidth(row, widthOfStream(stream)), { stream });
 }
 
 const STEP_STYLES: Readonly<Record<PlanStep["status"], Parameters<typeof styleText>[0]>> = {
@@ -208,7 +208,7 @@ export function planLines(plan: Plan, before: Plan, stream: Output): string {
   if (shown.length === 0 && plan.length > 0) return "";
   const rows = shown.map(({ text, status }) => {
     const row = `  ${mark(status, stream)} ${text}`;
-    return styleText(STEP_STYLES[status], fitted(row, widthOfStream(stream)), { stream });
+    return styleText(STEP_STYLES[status], fitToWidth(row, widthOfStream(stream)), { stream });
   });
   return [styleText("dim", `plan: ${planCounts(plan)}`, { stream }), ...rows].join("\n");
 }
@@ -219,7 +219,7 @@ function checkLine(event: Of<"check.ended">, stream: Output, indent: string): st
   const green = exit_code === 0;
   const ended = green ? "passed" : exit_code === 124 ? "timed out" : `exit ${exit_code}`;
   const moment = when === "before" ? "before the first turn" : "check";
-  const head = `${indent}${mark(green ? "done" : "failed", stream)} ${moment}: ${fitted(command, 60)}  ${ended}  ${formatDuration(ms)}`;
+  const head = `${indent}${mark(green ? "done" : "failed", stream)} ${moment}: ${fitToWidth(command, 60)}  ${ended}  ${formatDuration(ms)}`;
   const color = green ? "green" : "yellow";
   const headLine = styleText(color, head, { stream });
   if (green || when === "before") return headLine;

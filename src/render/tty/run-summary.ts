@@ -7,7 +7,7 @@ import { visibleLine, visibleWhole } from "../../core/visible.ts";
 import { formatDuration, counted } from "../../core/wording.ts";
 import { costWords, countWords, recordedWords } from "../report-form.ts";
 import { targetOf } from "./call-lines.ts";
-import { fitted, mark, widthOfStream, wrapped } from "./columns.ts";
+import { fitToWidth, mark, widthOfStream, wrapped } from "./columns.ts";
 import { type Clock, LiveStatus, seconds, type Status } from "./live-lines.ts";
 import { type Output, styleText } from "./output.ts";
 import { startedWords } from "./run-lines.ts";
@@ -92,7 +92,7 @@ function changedRows({ changes, tool_calls }: Finished, width: number, stream: O
   const more = all - Math.min(paths.length, MAX_PATHS);
   return [
     ...wrapped(all === 0 ? "no file" : countsInWords(counts), width),
-    ...paths.slice(0, MAX_PATHS).map((path) => fitted(path, width)),
+    ...paths.slice(0, MAX_PATHS).map((path) => fitToWidth(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
     ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
     ...(incomplete === true ? wrapped(UNSEEN, width) : []),
@@ -118,7 +118,7 @@ function handoffRows(
     ...listed
       .slice(0, MAX_PATHS)
       .map(({ path, tier, reason }) =>
-        fitted(
+        fitToWidth(
           `${mark(tier === "dangerous" ? "warning" : "look", stream)} ${visibleLine(path.toWellFormed())}: ${reason}`,
           width,
         ),
@@ -136,7 +136,9 @@ function installedRows({ installed }: Finished, width: number): readonly string[
     ...wrapped(installedWords(installed), width),
     ...packages
       .slice(0, MAX_PATHS)
-      .map(({ ecosystem, name, version }) => fitted(visibleLine(`${ecosystem} ${name} ${version}`), width)),
+      .map(({ ecosystem, name, version }) =>
+        fitToWidth(visibleLine(`${ecosystem} ${name} ${version}`), width),
+      ),
     ...(more > 0 ? [`${more} more: harness report`] : []),
   ];
 }
@@ -172,7 +174,7 @@ export function commitRows(
     ...commits.slice(0, MAX_PATHS).map(({ hash, subject, files, protected: obeyed }) => {
       const holds = obeyed.length === 0 ? "" : `, ${obeyed.length} that the host obeys`;
       const line = `${hash.slice(0, 12)} ${counted(files, "file")}${holds}: ${subject}`;
-      return fitted(visibleLine(line.toWellFormed()), width);
+      return fitToWidth(visibleLine(line.toWellFormed()), width);
     }),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...(staged.length > 0 ? [`staged: ${counted(staged.length, "path")} that the host obeys`] : []),
@@ -188,7 +190,7 @@ const recordedRows = ({ recorded }: Finished): readonly string[] =>
 function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
   const who = decision === "deny" ? "denied" : "asked, and refused";
   return [
-    fitted(`${tool}  ${target}`, width),
+    fitToWidth(`${tool}  ${target}`, width),
     ...wrapped(`${who}: ${reason} (${rule})`, width - 2).map((line) => `  ${line}`),
   ];
 }
@@ -347,7 +349,7 @@ export class AttemptLines {
     const marked = mark(name, this.#stream);
     const cost = `${counted(turns, "turn")}, ${formatDuration(ms)}`;
     const words = `${candidate} of ${this.#options.count}  ${session}  ${cost}  ${outcomeOf(ended, green)}`;
-    const line = fitted(words, widthOfStream(this.#stream) - marked.length - 1);
+    const line = fitToWidth(words, widthOfStream(this.#stream) - marked.length - 1);
     return `${styleText(colour, marked, { stream: this.#stream })} ${line}`;
   }
 
@@ -380,7 +382,7 @@ const MAX_REASON_LINES = 12;
 export function candidateRows(candidates: readonly CandidateReport[], width: number): readonly string[] {
   return candidates.flatMap(({ session, status, exit_code, reason, verified }, at) => {
     const check = verified === null ? "" : `, ${verified.command}: exit ${verified.exit_code}`;
-    const head = fitted(`${at + 1}  ${session}  ${status} (exit ${exit_code}${check})`, width);
+    const head = fitToWidth(`${at + 1}  ${session}  ${status} (exit ${exit_code}${check})`, width);
     const lines = reason.split("\n").filter((line) => line.trim() !== "");
     return [
       head,

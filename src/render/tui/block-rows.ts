@@ -1,7 +1,7 @@
 import { clipped, counted } from "../../core/wording.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { callLine } from "../tty/call-lines.ts";
-import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
+import { fitToWidth, widthOfStream, wrapped } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { eventLine, planLines } from "../tty/run-lines.ts";
 import type { Block, EndedChatCall } from "./chat-state.ts";
@@ -119,7 +119,7 @@ function verdictRows({ decided, ended }: EndedChatCall, stream: Output, indent: 
   const width = widthOfStream(stream) - indent.length - INDENT.length;
   // The first rule is the strictest; later ones may allow their part.
   return decided.rules.slice(0, 1).map(({ id, reason }) =>
-    styleText("dim", `${indent}${INDENT}${fitted(`asked: ${visibleLine(reason)} (${id})`, width)}`, {
+    styleText("dim", `${indent}${INDENT}${fitToWidth(`asked: ${visibleLine(reason)} (${id})`, width)}`, {
       stream,
     }),
   );
@@ -157,12 +157,12 @@ function quotedRows(lines: readonly string[], { most, from }: Part, stream: Outp
   const more = lines.length - kept.length;
   const rows = kept.map((line) => styleText("dim", BAR, { stream }) + paintedRow(line, width, stream, from));
   const rest = `${BAR}… ${counted(more, "more line")} (Ctrl-O shows all)`;
-  const note = more > 0 ? [styleText("dim", fitted(rest, width + BAR.length), { stream })] : [];
+  const note = more > 0 ? [styleText("dim", fitToWidth(rest, width + BAR.length), { stream })] : [];
   return from === "end" ? [...note, ...rows] : [...rows, ...note];
 }
 
 function paintedRow(line: string, width: number, stream: Output, from: Part["from"]): string {
-  const shown = fitted(line, width);
+  const shown = fitToWidth(line, width);
   return from === "start" ? paintedDiffRow(line, shown, stream) : styleText("dim", shown, { stream });
 }
 
@@ -218,10 +218,10 @@ function editLines(edit: unknown): readonly string[] {
 
 /** The call in one row if it fits; otherwise the whole command, or the whole target, below the tool's name. */
 function headRows({ tool, target, args }: EndedChatCall, name: string, width: number): readonly string[] {
-  const row = `${name}  ${fitted(target, Math.max(10, width - name.length - 12))}`;
+  const row = `${name}  ${fitToWidth(target, Math.max(10, width - name.length - 12))}`;
   const command = tool === "bash" ? args["command"] : undefined;
   const whole = typeof command === "string" ? command : target;
-  if (fitted(whole, MAX_LINE) === row.slice(name.length + 2)) return [row];
+  if (fitToWidth(whole, MAX_LINE) === row.slice(name.length + 2)) return [row];
   return [name, ...plainRows(visible(whole), width - INDENT.length - 1).map((each) => INDENT + each)];
 }
 

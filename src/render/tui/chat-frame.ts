@@ -1,6 +1,6 @@
 import { lastName } from "../../core/file-names.ts";
 import { visible } from "../../core/visible.ts";
-import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
+import { fitToWidth, widthOfStream, wrapped } from "../tty/columns.ts";
 import type { Status } from "../tty/live-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { wordsOf } from "../tty/run-lines.ts";
@@ -110,7 +110,7 @@ function callRows({ state, asking }: FrameView, width: number, stream: Output): 
   return [
     ...running
       .slice(0, MAX_CALLS)
-      .map((call) => styleText("dim", fitted(`▸ ${wordsOf(call)}`, width - 1), { stream })),
+      .map((call) => styleText("dim", fitToWidth(`▸ ${wordsOf(call)}`, width - 1), { stream })),
     ...(more > 0 ? [styleText("dim", `  and ${more} more`, { stream })] : []),
   ];
 }
@@ -125,7 +125,7 @@ function statusRows(
   if (!busy || asking !== undefined) return [];
   const mark = SPINNER[ticks % SPINNER.length] ?? "";
   const statusText = status === undefined || status.text === "" ? "working" : status.text;
-  const words = fitted(statusText, width - 4 - STOPS.length);
+  const words = fitToWidth(statusText, width - 4 - STOPS.length);
   const colour = status?.alarming === true ? "yellow" : "cyan";
   return [`${styleText(colour, `${mark} ${words}`, { stream })}${styleText("dim", STOPS, { stream })}`];
 }
@@ -134,11 +134,11 @@ const STOPS = "  Esc stops it";
 
 function queueRows({ queue, held }: FrameView, width: number, stream: Output): readonly string[] {
   const more = queue.length - MAX_QUEUED;
-  const rows = queue.slice(0, MAX_QUEUED).map((text) => fitted(`queued: ${text}`, width - 3));
+  const rows = queue.slice(0, MAX_QUEUED).map((text) => fitToWidth(`queued: ${text}`, width - 3));
   const words = held
     ? "not sent: goes out after your next message; Esc takes it back"
     : "Up takes the last one back";
-  const how = queue.length === 0 ? [] : [fitted(words, width - 3)];
+  const how = queue.length === 0 ? [] : [fitToWidth(words, width - 3)];
   return [...rows, ...(more > 0 ? [`and ${more} more`] : []), ...how].map((row) =>
     styleText("dim", `  ${row}`, { stream }),
   );
@@ -164,7 +164,7 @@ function inputPart(view: FrameView, room: Room): Part {
   const { stream, width, height } = room;
   const hints = view.hints
     .slice(0, MAX_HINTS)
-    .map((hint) => styleText("dim", fitted(hint, width - 1), { stream }));
+    .map((hint) => styleText("dim", fitToWidth(hint, width - 1), { stream }));
   return { ...edited, rows: [...edited.rows, ...hints].slice(0, height) };
 }
 
@@ -196,14 +196,14 @@ function asideRow({ aside }: EditorState, width: number, stream: Output): readon
   if (last === undefined) return [];
   const many = aside.length > 1 ? ` (of ${aside.length})` : "";
   const words = `aside${many}, Ctrl-S brings it back: ${visible(last).replaceAll(/\s+/g, " ")}`;
-  return [styleText("dim", fitted(`  ${words}`, width - 1), { stream })];
+  return [styleText("dim", fitToWidth(`  ${words}`, width - 1), { stream })];
 }
 
 function searchRow({ search }: EditorState, width: number, stream: Output): readonly string[] {
   if (search === undefined) return [];
   const found =
     search.found === undefined && search.query !== "" ? "nothing found for" : "earlier messages with";
-  return [styleText("dim", fitted(`  ${found}: ${search.query}`, width - 1), { stream })];
+  return [styleText("dim", fitToWidth(`  ${found}: ${search.query}`, width - 1), { stream })];
 }
 
 /** The answer that Enter gives also stands out without colours. On a small screen, it stays in view. */
@@ -217,9 +217,9 @@ function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, room
       return isMarked ? styleText(["bold", "cyan"], row, { stream }) : row;
     });
   });
-  const asked = styleText("bold", fitted(visible(asks), width - 1), { stream });
+  const asked = styleText("bold", fitToWidth(visible(asks), width - 1), { stream });
   const keys = answerable ? "pick by key or arrows, then press Enter" : "";
-  const all = [asked, ...parts.flat(), styleText("dim", fitted(keys, width - 1), { stream })];
+  const all = [asked, ...parts.flat(), styleText("dim", fitToWidth(keys, width - 1), { stream })];
   if (all.length <= height) return { rows: all, cursor: undefined };
   const ends = 1 + parts.slice(0, at + 1).flat().length;
   const first = Math.max(0, ends - height);
@@ -232,7 +232,7 @@ function footRows({ state, foot, asking }: FrameView, width: number, stream: Out
   const { context, spent } = state;
   const { model, mode, window, hasBox } = foot;
   const facts = [
-    fitted(lastName(model), 32),
+    fitToWidth(lastName(model), 32),
     mode,
     ...(context === undefined
       ? []
@@ -266,7 +266,7 @@ export function hintRows(hits: readonly string[], width: number): readonly strin
   const rows: string[] = [];
   let shown = 0;
   for (const hit of hits) {
-    const word = fitted(hit, width - 2);
+    const word = fitToWidth(hit, width - 2);
     const last = rows.at(-1);
     if (last !== undefined && last.length + 2 + word.length <= width)
       rows[rows.length - 1] = `${last}  ${word}`;

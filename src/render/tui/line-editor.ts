@@ -6,7 +6,7 @@ import {
   folded,
   inert,
   rowBeside,
-  snapped,
+  snapToBoundary,
 } from "./text-rows.ts";
 import type { Key } from "./terminal-keys.ts";
 
@@ -157,7 +157,7 @@ function edited(state: EditorState, { from, to, by, last = "other" }: Edit): Edi
 
 /** The inserted text may have formed one character with the text after it. */
 function atOrBehind(text: string, at: number): number {
-  const before = snapped(text, at);
+  const before = snapToBoundary(text, at);
   return before === at ? at : boundaryAfter(text, at);
 }
 
@@ -169,7 +169,7 @@ function pasted(state: EditorState, paste: string): EditorState {
   return inserted({ ...state, pastes }, text);
 }
 
-const moved = (state: EditorState, cursor: number): EditorState => ({ ...withOtherKey(state), cursor });
+const moveCursor = (state: EditorState, cursor: number): EditorState => ({ ...withOtherKey(state), cursor });
 
 /** Cuts from the cursor to `to`, in either direction; consecutive cuts come back as one text. */
 function killed(state: EditorState, to: number): EditorState {
@@ -229,7 +229,7 @@ function wordEnd({ text, cursor }: EditorState): number {
   return at;
 }
 
-function undone(state: EditorState): EditorState {
+function undoEdit(state: EditorState): EditorState {
   const before = state.undo.at(-1);
   if (before === undefined) return withOtherKey(state);
   return { ...withOtherKey(state), ...before, undo: state.undo.slice(0, -1) };
@@ -240,7 +240,7 @@ function movedByRow(state: EditorState, by: -1 | 1): EditorState {
   const goal = state.last === "climbed" ? state.goal : columnAt(state, state.width);
   const cursor = rowBeside(state, state.width, by, goal);
   if (cursor !== undefined) return { ...state, cursor, goal, last: "climbed" };
-  return recalled(state, state.at + by) ?? moved(state, by === -1 ? 0 : state.text.length);
+  return recalled(state, state.at + by) ?? moveCursor(state, by === -1 ? 0 : state.text.length);
 }
 
 /** Another entry of the history, with any edits made to it, or the new text. */
@@ -348,7 +348,7 @@ function searchedBack(
   const next = { ...search, query };
   if (at === -1) return { ...state, search: query === search.query ? search : { ...next, found: undefined } };
   const shown = recalled({ ...state, ...beforeSearch(search) }, at) ?? state;
-  const cursor = snapped(shown.text, Math.max(0, shown.text.toLowerCase().indexOf(wanted)));
+  const cursor = snapToBoundary(shown.text, Math.max(0, shown.text.toLowerCase().indexOf(wanted)));
   return { ...shown, cursor, search: { ...next, found: at } };
 }
 
@@ -373,19 +373,19 @@ const stateAction =
     onlyState(change(state));
 
 const newLine = stateAction((state) => inserted(state, "\n"));
-const toStart = stateAction((state) => moved(state, lineStart(state)));
-const toEnd = stateAction((state) => moved(state, lineEnd(state)));
-const left = stateAction((state) => moved(state, boundaryBefore(state.text, state.cursor)));
-const right = stateAction((state) => moved(state, boundaryAfter(state.text, state.cursor)));
-const wordLeft = stateAction((state) => moved(state, wordStart(state)));
-const wordRight = stateAction((state) => moved(state, wordEnd(state)));
+const toStart = stateAction((state) => moveCursor(state, lineStart(state)));
+const toEnd = stateAction((state) => moveCursor(state, lineEnd(state)));
+const left = stateAction((state) => moveCursor(state, boundaryBefore(state.text, state.cursor)));
+const right = stateAction((state) => moveCursor(state, boundaryAfter(state.text, state.cursor)));
+const wordLeft = stateAction((state) => moveCursor(state, wordStart(state)));
+const wordRight = stateAction((state) => moveCursor(state, wordEnd(state)));
 const up = stateAction((state) => movedByRow(state, -1));
 const down = stateAction((state) => movedByRow(state, 1));
 const backspace = stateAction((state) => withErased(state, boundaryBefore(state.text, state.cursor)));
 const erase = stateAction((state) => withErased(state, boundaryAfter(state.text, state.cursor)));
 const cutWord = stateAction((state) => killed(state, wordStart(state)));
 const cutNextWord = stateAction((state) => killed(state, wordEnd(state)));
-const undo = stateAction(undone);
+const undo = stateAction(undoEdit);
 
 const KEYS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["enter", entered],
@@ -411,8 +411,8 @@ const KEYS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["ctrl+a", toStart],
   ["end", toEnd],
   ["ctrl+e", toEnd],
-  ["ctrl+home", stateAction((state) => moved(state, 0))],
-  ["ctrl+end", stateAction((state) => moved(state, state.text.length))],
+  ["ctrl+home", stateAction((state) => moveCursor(state, 0))],
+  ["ctrl+end", stateAction((state) => moveCursor(state, state.text.length))],
   ["alt+b", wordLeft],
   ["alt+left", wordLeft],
   ["ctrl+left", wordLeft],

@@ -83,14 +83,14 @@ interface Ticks {
 
 function codeAt(line: string, at: number, ticks: string, { open, unclosed }: Ticks): [number, StyledText] {
   const from = at + ticks.length;
-  const end = unclosed.has(ticks.length) ? -1 : closing(line, from, ticks);
+  const end = unclosed.has(ticks.length) ? -1 : closingTicks(line, from, ticks);
   if (end !== -1) return [end + ticks.length - at, span(trimmed(line.slice(from, end)), "code")];
   if (open) return [line.length - at, span(line.slice(from).replace(/`+$/, ""), "code")];
   unclosed.add(ticks.length);
   return [ticks.length, span(ticks)];
 }
 
-function closing(line: string, from: number, ticks: string): number {
+function closingTicks(line: string, from: number, ticks: string): number {
   for (let at = line.indexOf(ticks, from); at !== -1;) {
     let end = at;
     while (line[end] === "`") end += 1;

@@ -50,7 +50,7 @@ function cellsIn(spans: readonly StyledText[], width: number): readonly Cell[] {
   );
 }
 
-function joined(cells: readonly Cell[]): SpanRow {
+function joinCells(cells: readonly Cell[]): SpanRow {
   const row: { text: string; styles: readonly SpanStyle[] }[] = [];
   for (const { text, styles } of cells) {
     const last = row.at(-1);
@@ -72,7 +72,7 @@ export function wrappedSpans(spans: readonly StyledText[], width: number, breaks
     const isBlank = cell.text === " ";
     if (columns + cell.columns > room) {
       const rest = breaks && blank > 0 && !isBlank ? row.splice(blank) : [];
-      rows.push(joined(breaks ? withoutEnd(row) : row));
+      rows.push(joinCells(breaks ? withoutEnd(row) : row));
       row = rest;
       columns = rest.reduce((sum, each) => sum + each.columns, 0);
       blank = 0;
@@ -82,7 +82,7 @@ export function wrappedSpans(spans: readonly StyledText[], width: number, breaks
     columns += cell.columns;
     if (isBlank) blank = row.length;
   }
-  const last = joined(breaks ? withoutEnd(row) : row);
+  const last = joinCells(breaks ? withoutEnd(row) : row);
   // The row is empty because its only blank had no room.
   return last.length === 0 && rows.length > 0 ? rows : [...rows, last];
 }
@@ -273,7 +273,7 @@ export function boundaryAfter(text: string, at: number): number {
 }
 
 /** The boundary at or before `at`. */
-export const snapped = (text: string, at: number): number =>
+export const snapToBoundary = (text: string, at: number): number =>
   at >= text.length ? text.length : boundaryBefore(text, boundaryAfter(text, at));
 
 interface Shown {

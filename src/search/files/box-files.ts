@@ -97,7 +97,7 @@ export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): Asy
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     const names: (FoundFile | undefined)[] = [];
     const take = (fields: readonly string[]): void => void names.push(foundIn(fields, start));
-    rest = inOneText(all, take) ?? oneByOne(all, take);
+    rest = inOneText(all, take) ?? takeRecords(all, take);
     yield names;
     if (rest.length > MAX_RECORD_LENGTH) throw unreadableListing();
   }
@@ -116,7 +116,7 @@ function inOneText(all: Buffer, take: Take): Buffer | undefined {
 }
 
 /** For pieces that are not valid text: a name may be any bytes, and a piece may end within a character. */
-function oneByOne(all: Buffer, take: Take): Buffer {
+function takeRecords(all: Buffer, take: Take): Buffer {
   let from = 0;
   for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
     take(textOfBytes(all.subarray(from, end)).split("\0"));

@@ -61,7 +61,7 @@ const field =
 const nameField = field("name");
 
 /** The names of the children with one of these types, each found by `names`. */
-const each =
+const namesOfChildren =
   (types: readonly string[], names: Names): Names =>
   (node) =>
     node.namedChildren.flatMap((child) => (types.includes(child.type) ? names(child) : []));
@@ -101,7 +101,7 @@ const hold = (kind: ChunkKind, types: string, names: Names = nameField): RuleEnt
   ruleEntry("hold", kind, types, names);
 
 /** Restricts a rule to nodes whose text starts with `only`; elsewhere `otherwise` applies. */
-const where = (only: RegExp, [types, rule]: RuleEntry, otherwise?: RuleEntry): RuleEntry => [
+const restrictTo = (only: RegExp, [types, rule]: RuleEntry, otherwise?: RuleEntry): RuleEntry => [
   types,
   { ...rule, only, otherwise: otherwise?.[1] },
 ];
@@ -131,7 +131,7 @@ const JAVA: Rules = rules(
     "method",
     "method_declaration constructor_declaration compact_constructor_declaration annotation_type_element_declaration",
   ),
-  leaf("code", "constant_declaration", each(["variable_declarator"], nameField)),
+  leaf("code", "constant_declaration", namesOfChildren(["variable_declarator"], nameField)),
   hold("class", "class_declaration record_declaration"),
   hold("type", "interface_declaration enum_declaration annotation_type_declaration"),
   open("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
@@ -162,7 +162,9 @@ const PHP: Rules = rules(
   leaf(
     "code",
     "const_declaration",
-    each(["const_element"], (node) => (node.firstNamedChild === null ? [] : [node.firstNamedChild.text])),
+    namesOfChildren(["const_element"], (node) =>
+      node.firstNamedChild === null ? [] : [node.firstNamedChild.text],
+    ),
   ),
   hold("class", "class_declaration trait_declaration"),
   hold("type", "interface_declaration enum_declaration"),
@@ -201,10 +203,10 @@ const DEFINITION_CALLS =
   /(?:included|prepended|class_methods|concerning|private|protected|public|module_function|private_class_method)\b/y;
 
 const RUBY: Rules = rules(
-  where(
+  restrictTo(
     /(?:require|require_relative|load|autoload)\b/y,
     imports("call"),
-    where(DEFINITION_CALLS, open("call")),
+    restrictTo(DEFINITION_CALLS, open("call")),
   ),
   note("comment"),
   leaf("method", "method singleton_method"),
@@ -269,11 +271,11 @@ const REQUIRE = /(?:const|let|var)\s+[^=;]{1,300}=\s*require\s*\(/y;
 const SCRIPT: Rules = rules(
   imports("import_statement hash_bang_line"),
   note("comment decorator"),
-  where(/export\s*(?:type\s*)?[{*]/y, imports("export_statement"), wrap("export_statement")),
+  restrictTo(/export\s*(?:type\s*)?[{*]/y, imports("export_statement"), wrap("export_statement")),
   wrap("ambient_declaration expression_statement"),
   leaf("function", "function_declaration generator_function_declaration function_signature"),
   leaf("method", "method_definition method_signature abstract_method_signature"),
-  where(REQUIRE, imports(VARIABLES), leaf("code", VARIABLES, variables, kindOfVariables)),
+  restrictTo(REQUIRE, imports(VARIABLES), leaf("code", VARIABLES, variables, kindOfVariables)),
   leaf("code", "public_field_definition field_definition", functionField, kindOf("value", "method")),
   leaf("code", "assignment_expression", assignment, kindOf("right", "function")),
   leaf("type", "type_alias_declaration enum_declaration interface_declaration"),
@@ -289,10 +291,10 @@ const method: Names = (node) => {
   return nameField(node).map((name) => (type === undefined ? name : `${type}.${name}`));
 };
 
-const constants = each(["const_spec"], allOf("name"));
+const constants = namesOfChildren(["const_spec"], allOf("name"));
 const systemVariables: Names = (node) => [
-  ...each(["var_spec"], allOf("name"))(node),
-  ...each(["var_spec_list"], each(["var_spec"], allOf("name")))(node),
+  ...namesOfChildren(["var_spec"], allOf("name"))(node),
+  ...namesOfChildren(["var_spec_list"], namesOfChildren(["var_spec"], allOf("name")))(node),
 ];
 
 const GO: Rules = rules(
@@ -300,7 +302,7 @@ const GO: Rules = rules(
   note("comment"),
   leaf("function", "function_declaration"),
   leaf("method", "method_declaration", method),
-  leaf("type", "type_declaration", each(["type_spec", "type_alias"], nameField)),
+  leaf("type", "type_declaration", namesOfChildren(["type_spec", "type_alias"], nameField)),
   leaf("code", "const_declaration", constants),
   leaf("code", "var_declaration", systemVariables),
 );
@@ -322,7 +324,7 @@ const RUST: Rules = rules(
 );
 
 /** C and C++: the name at the end of a chain of declarators. */
-function declared(node: Node | null): string {
+function declaredName(node: Node | null): string {
   let inner = node;
   for (let step = 0; inner !== null && step < 12; step += 1) {
     if (/identifier$|_name$|operator_cast|template_function/.test(inner.type))
@@ -345,14 +347,16 @@ const castName = (text: string): string =>
 const declarators: Names = (node) => {
   const type = node.childForFieldName("type");
   const inner = type?.childForFieldName("body") ? nameField(type) : [];
-  return [...inner, ...node.childrenForFieldName("declarator").map(declared)].filter((name) => name !== "");
+  return [...inner, ...node.childrenForFieldName("declarator").map(declaredName)].filter(
+    (name) => name !== "",
+  );
 };
 
 /** The fields of a class that are functions. */
 const members: Names = (node) =>
   node
     .childrenForFieldName("declarator")
-    .flatMap((child) => (isSystemFunction(child) ? [declared(child)] : []));
+    .flatMap((child) => (isSystemFunction(child) ? [declaredName(child)] : []));
 
 function isSystemFunction(node: Node): boolean {
   let inner: Node | null = node;

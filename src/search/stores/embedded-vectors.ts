@@ -48,7 +48,7 @@ export class VectorTable {
           "INSERT INTO vectors VALUES (?, ?, ?)",
           chunk,
           places.get(chunk) ?? 0,
-          packed(vector),
+          packVector(vector),
         );
     });
   }
@@ -483,7 +483,8 @@ export function dot(one: Float32Array | Float16Array, other: Float32Array): numb
   return sum;
 }
 
-export const packed = (vector: Float32Array): Uint8Array => new Uint8Array(new Float16Array(vector).buffer);
+export const packVector = (vector: Float32Array): Uint8Array =>
+  new Uint8Array(new Float16Array(vector).buffer);
 
 /** Undefined if the bytes do not hold `dimension` numbers. */
 export function unpacked(bytes: Uint8Array, dimension: number): Float16Array | undefined {

@@ -7,7 +7,7 @@ import { visibleLine } from "../../core/visible.ts";
 import {
   combinedFailure,
   failureOf,
-  garbled,
+  garbledAnswer,
   QdrantFailure,
   type QdrantRequest,
   type Trouble,
@@ -81,7 +81,7 @@ export class QdrantApi {
     const read = form.safeParse(data);
     if (read.success) return read.data;
     const [issue] = read.error.issues;
-    throw garbled(
+    throw garbledAnswer(
       `the answer has an unexpected form (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`,
       {
         ...context,

@@ -19,13 +19,13 @@ export function failureOf(thrown: unknown, context: QdrantRequest): HarnessError
       cause: thrown,
     });
   }
-  if (thrown instanceof SyntaxError) return garbled("the answer is not JSON", context, thrown);
+  if (thrown instanceof SyntaxError) return garbledAnswer("the answer is not JSON", context, thrown);
   const message = visibleLine(reasonOf(thrown));
   // `fetch` reports this for a connection that ends too early.
   const reason = message === "terminated" ? "the connection was lost in the middle of its answer" : message;
-  if (/redirect/i.test(reason)) return garbled("it redirects", context, thrown);
+  if (/redirect/i.test(reason)) return garbledAnswer("it redirects", context, thrown);
   if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
-    return garbled(reason, context, thrown);
+    return garbledAnswer(reason, context, thrown);
   return new QdrantFailure(
     "unreachable",
     `Qdrant at ${url} cannot be reached to ${what}: ${reason}`,
@@ -180,7 +180,7 @@ function byName({ status, detail }: Refusal, context: QdrantRequest): QdrantFail
     return new QdrantFailure("no-collection", `Qdrant at ${context.url} lost a collection: ${detail}`, again);
   if (/no point with id/i.test(detail))
     return new QdrantFailure("no-point", `Qdrant at ${context.url} lost a chunk: ${detail}`, again);
-  return garbled(`it answers HTTP ${status}`, context);
+  return garbledAnswer(`it answers HTTP ${status}`, context);
 }
 
 /** A wrong key is refused in plain text; a key without enough rights, in Qdrant's own format. */
@@ -252,7 +252,7 @@ export interface QdrantRequest {
   readonly timeoutMs: number;
 }
 
-export const garbled = (why: string, { url, what }: QdrantRequest, cause?: unknown): QdrantFailure =>
+export const garbledAnswer = (why: string, { url, what }: QdrantRequest, cause?: unknown): QdrantFailure =>
   new QdrantFailure(
     "garbled",
     `what answers at ${url} is not a Qdrant server that harness understands: asked to ${what}, ${why}`,

@@ -49,7 +49,7 @@ export async function putFiles(
   const groups = COLLECTION_KINDS.flatMap((kind) =>
     groupsOf(last.filter((file) => collectionOf(file) === kind)).map((group) => ({ kind, group })),
   );
-  await sideBySide(groups, ({ kind, group }) => putGroup(context, kind, group, signal));
+  await runConcurrently(groups, ({ kind, group }) => putGroup(context, kind, group, signal));
 }
 
 /** Groups files by their number of chunks; a file is never in two groups. */
@@ -203,7 +203,7 @@ export async function embedChunks(
 ): Promise<void> {
   const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, context.identity) }));
   const parts = batches(all, ({ dense }) => dense.length * BYTES_OF_NUMBER + 80);
-  await sideBySide(
+  await runConcurrently(
     parts.flatMap((part) => COLLECTION_KINDS.map((kind) => ({ kind, part }))),
     ({ kind, part }) => embedPart(context, kind, part, signal),
   );
@@ -292,7 +292,7 @@ export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): r
 }
 
 /** After a failure no further item begins; rejects with the first failure once everything that began has ended. */
-export async function sideBySide<T>(
+export async function runConcurrently<T>(
   items: readonly T[],
   act: (item: T) => Promise<void>,
   most = SIDE_BY_SIDE,

@@ -109,17 +109,17 @@ export class SegmentWriter {
     let length = 0;
     for (const [word, often] of text) {
       length += often;
-      this.#listsOf(word).chunks.add(this.#chunks, packed(often, symbol.get(word) ?? 0));
+      this.#listsOf(word).chunks.add(this.#chunks, packCounts(often, symbol.get(word) ?? 0));
     }
     for (const [word, often] of symbol)
-      if (!text.has(word)) this.#listsOf(word).chunks.add(this.#chunks, packed(0, often));
+      if (!text.has(word)) this.#listsOf(word).chunks.add(this.#chunks, packCounts(0, often));
     this.#layout.write(number);
     this.#layout.write(length);
     this.#chunks += 1;
   }
 }
 
-const packed = (inText: number, inSymbol: number): number =>
+const packCounts = (inText: number, inSymbol: number): number =>
   Math.min(inText, MAX_IN_TEXT) | (Math.min(inSymbol, MAX_IN_SYMBOL) << 5);
 export const textCount = (count: number): number => count & 31;
 export const symbolCount = (count: number): number => count >> 5;

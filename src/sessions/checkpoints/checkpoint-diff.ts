@@ -3,7 +3,7 @@ import type { Step, StepStore } from "../../core/session.ts";
 import {
   type LineChange,
   changesOf,
-  differing,
+  differingLines,
   type FileDiff,
   type FileSide,
   hunksOf,
@@ -263,7 +263,7 @@ export function lineChanges(
   after: readonly string[],
   maxChanged: number,
 ): readonly LineChange[] {
-  const middle = differing(before, after);
+  const middle = differingLines(before, after);
   const runs =
     middle.least > maxChanged
       ? undefined

@@ -209,7 +209,7 @@ export class ContentReader {
 
   /** undefined if there is no readable file any more. Throws only if the packs cannot store the content. */
   read(whole: string | Buffer): Read | undefined {
-    const descriptor = opened(whole);
+    const descriptor = openDescriptor(whole);
     if (descriptor === undefined) return undefined;
     try {
       if (!isReallyAt(descriptor, whole)) return undefined;
@@ -285,7 +285,7 @@ export class ContentReader {
 
 const inodeOf = ({ dev, ino }: Stats): string => `${dev}:${ino}`;
 
-function opened(whole: string | Buffer): number | undefined {
+function openDescriptor(whole: string | Buffer): number | undefined {
   try {
     return openRegularSync(whole, "refuse").descriptor;
   } catch (thrown) {

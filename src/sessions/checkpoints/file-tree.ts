@@ -33,7 +33,7 @@ export class TreeFiles {
    * nothing changed.
    */
   save(session: string, files: Tree, last?: SavedTree): SavedTree {
-    const tree = packed(files);
+    const tree = asEntryList(files);
     const stored = storedOf(tree, last);
     if (last !== undefined && stored.base !== null && stored.records.size === 0) return last;
     const id = `${session}.${this.#next(session)}`;
@@ -229,7 +229,7 @@ export class TreeWalk {
   }
 }
 
-function packed(tree: Tree): EntryList {
+function asEntryList(tree: Tree): EntryList {
   return tree instanceof EntryList ? tree : listOf(tree);
 }
 
@@ -263,11 +263,12 @@ export function merged(older: EntryList, newer: EntryList, whole = true): EntryL
 
 /** The tree with these entries replaced; undefined removes an entry. */
 export const overlaid = (tree: Tree, changes: ReadonlyMap<string, Entry | undefined>): EntryList =>
-  merged(packed(tree), listOf(changes));
+  merged(asEntryList(tree), listOf(changes));
 
 export function filtered(tree: Tree, isWanted: (path: string) => boolean): EntryList {
   const writer = new EntryWriter();
-  for (const cursor = packed(tree).cursor(); cursor.next();) if (isWanted(cursor.path)) writer.copy(cursor);
+  for (const cursor = asEntryList(tree).cursor(); cursor.next();)
+    if (isWanted(cursor.path)) writer.copy(cursor);
   return writer.finish();
 }
 

@@ -334,7 +334,9 @@ export class Findings {
     });
     return lists
       .flat()
-      .toSorted((a, b) => WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) || compared(a.rule, b.rule));
+      .toSorted(
+        (a, b) => WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) || compareTexts(a.rule, b.rule),
+      );
   }
 
   /** All findings that were kept. */
@@ -346,6 +348,6 @@ export class Findings {
 const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
 
 const inOrder = (a: Finding, b: Finding): number =>
-  compared(a.rule, b.rule) || compared(a.path ?? "", b.path ?? "") || (a.line ?? 0) - (b.line ?? 0);
+  compareTexts(a.rule, b.rule) || compareTexts(a.path ?? "", b.path ?? "") || (a.line ?? 0) - (b.line ?? 0);
 
-const compared = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

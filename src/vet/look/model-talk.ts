@@ -148,7 +148,7 @@ function isQuoted(text: string, { index, 0: matched }: RegExpExecArray, fences =
     /^\s*>/.test(text.slice(start, index)) ||
     (QUOTES.test(before) && QUOTES.test(after)) ||
     (fences && isFenced(text, index));
-  return open && ABOUT.test(around(text, index));
+  return open && ABOUT.test(textAround(text, index));
 }
 
 const isFenced = (text: string, index: number): boolean =>
@@ -272,7 +272,7 @@ function lookAtKinds(text: string, path: string, found: Findings, { weighty, kin
     else if (
       weighty ||
       (grave && rule !== "talk.send") ||
-      /\b(?:ai|llm|agents?|assistants?|model|claude|copilot|gpt)\b/i.test(around(text, match.index))
+      /\b(?:ai|llm|agents?|assistants?|model|claude|copilot|gpt)\b/i.test(textAround(text, match.index))
     )
       found.add(rule, quote, place);
   }
@@ -294,7 +294,7 @@ function firstMeant(pattern: Pattern, text: string, fences = false): RegExpExecA
   return quoted;
 }
 
-const around = (text: string, index: number): string => text.slice(Math.max(0, index - 300), index + 300);
+const textAround = (text: string, index: number): string => text.slice(Math.max(0, index - 300), index + 300);
 
 function lookAtHidden(text: string, path: string, found: Findings, agents: boolean): void {
   let count = 0;

@@ -153,9 +153,9 @@ async function lookAtContainer(fields: Fields, { add, run }: SettingsContext): P
 }
 
 const tasksIn = (fields: Fields): readonly Fields[] =>
-  [fields["tasks"], fieldAt(fields, "tasks", "tasks"), fields["build_systems"]].flatMap(listed);
+  [fields["tasks"], fieldAt(fields, "tasks", "tasks"), fields["build_systems"]].flatMap(objectsIn);
 
-function listed(list: unknown): readonly Fields[] {
+function objectsIn(list: unknown): readonly Fields[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((each: unknown) => (typeof each === "string" ? [] : [fieldsOf(each) ?? {}]));
 }
@@ -204,11 +204,11 @@ async function lookAtAgents(fields: Fields, { add, run }: SettingsContext): Prom
   for (const [name, value] of Object.entries(fieldsOf(fields["env"]) ?? {}))
     if (ADDRESSES.test(name) && !/localhost|127\.0\.0\.1/.test(textsIn(value).join("")))
       add("obeyed.agent-address", `${name}=${textsIn(value).join("")}`, name);
-  const loose = loosened(fields);
+  const loose = loosenedPermission(fields);
   if (loose !== undefined) add("obeyed.loosened", loose);
 }
 
-function loosened(fields: Fields): string | undefined {
+function loosenedPermission(fields: Fields): string | undefined {
   const allowed = textsIn(fieldAt(fields, "permissions", "allow"));
   const any = allowed.find((each) => /^(?:Bash|Bash\(\*?\)|Bash\(:?\*\)|\*)$/.test(each));
   if (any !== undefined) return `${any} is allowed`;

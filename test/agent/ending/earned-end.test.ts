@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ACT_NOW, ACT_SOON, Deeds, lackOf } from "../../../src/agent/ending/deeds.ts";
+import { ACT_NOW, ACT_SOON, Deeds, missingForRequest } from "../../../src/agent/ending/deeds.ts";
 import { commonReply, EndRules, isAsExpected, printedIn } from "../../../src/agent/ending/earned-end.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits, type LimitValues } from "../../../src/agent/limits.ts";
@@ -8,7 +8,7 @@ import { runLoop } from "../../../src/agent/loop.ts";
 import type { Intent } from "../../../src/core/model-provider.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
-import { adviseOnce, both, endingOf } from "../../../src/tools/shell-command.ts";
+import { adviseOnce, joinOutputs, endingOf } from "../../../src/tools/shell-command.ts";
 import * as z from "zod";
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
 
@@ -77,7 +77,12 @@ const lack = (
 ) => {
   const { answer = "It is at the top.", isWeak = false, refused = false, ...done } = over;
   const calls = refused ? [call({ refused })] : [];
-  return lackOf(answer, { intent, request: "mend the parser", isWeak }, { ...NOTHING, ...done }, calls);
+  return missingForRequest(
+    answer,
+    { intent, request: "mend the parser", isWeak },
+    { ...NOTHING, ...done },
+    calls,
+  );
 };
 
 test("what an answer lacks depends on the request and on what was done", () => {
@@ -112,8 +117,8 @@ test("what an answer lacks depends on the request and on what was done", () => {
 test("running a command that the request names fulfils the request, even if the command only looks", () => {
   const asked = { intent: "change", request: "run ls", isWeak: true, runs: true } as const;
   const listed = after([{ tool: "bash", target: "ls" }, 0]);
-  assert.equal(lackOf("a.ts", asked, listed, []), undefined);
-  assert.equal(lackOf("a.ts", { ...asked, request: "run the tests" }, listed, []), "run");
+  assert.equal(missingForRequest("a.ts", asked, listed, []), undefined);
+  assert.equal(missingForRequest("a.ts", { ...asked, request: "run the tests" }, listed, []), "run");
   const ends = new EndRules(null);
   const run = { intent: { intent: "change" }, ended: [], mode: "workspace-write" } as const;
   for (const [request, deeds, demand] of [
@@ -131,7 +136,7 @@ test("running a command that the request names fulfils the request, even if the 
 
 const lackAfter = (deeds: Deeds, { answer = "2 of 30 fail.", isWeak = true, refused = false } = {}) => {
   const asked = { intent: "change", request: "run the tests", isWeak, runs: true } as const;
-  return lackOf(answer, asked, deeds, refused ? [call({ refused })] : []);
+  return missingForRequest(answer, asked, deeds, refused ? [call({ refused })] : []);
 };
 
 test("a request to run something is fulfilled once it has run and its result is reported truthfully", () => {
@@ -156,8 +161,14 @@ test("a request to run something is fulfilled once it has run and its result is 
   for (const target of ["bash", " python3 ", "node", "true", "exit 0", "sleep 1"])
     assert.equal(lackAfter(after([{ tool: "bash", target }, 0]), { isWeak: true }), "run", target);
   const build = { intent: "change", request: "build the project", isWeak: true, runs: true } as const;
-  assert.equal(lackOf("It is built.", build, after([{ tool: "bash", target: "bash" }, 0]), []), "run");
-  assert.equal(lackOf("It is built.", build, after([{ tool: "bash", target: "make" }, 0]), []), undefined);
+  assert.equal(
+    missingForRequest("It is built.", build, after([{ tool: "bash", target: "bash" }, 0]), []),
+    "run",
+  );
+  assert.equal(
+    missingForRequest("It is built.", build, after([{ tool: "bash", target: "make" }, 0]), []),
+    undefined,
+  );
   const built = after([{ tool: "bash", target: "npm run build" }, 0]);
   assert.equal(lackAfter(built), "run");
   assert.equal(lackAfter(built, { isWeak: false }), undefined);
@@ -180,9 +191,9 @@ test("a request to run something is fulfilled once it has run and its result is 
 test("a request for information needs a look and no change", () => {
   for (const isWeak of [true, false]) {
     const asked = { intent: "change", request: "list all TODOs", isWeak, looks: true } as const;
-    assert.equal(lackOf("There are 3.", asked, new Deeds(), []), "work");
-    assert.equal(lackOf("There are 3.", asked, after([{ tool: "grep" }]), []), undefined);
-    assert.equal(lackOf("I will look.", asked, after([{ tool: "grep" }]), []), "announces");
+    assert.equal(missingForRequest("There are 3.", asked, new Deeds(), []), "work");
+    assert.equal(missingForRequest("There are 3.", asked, after([{ tool: "grep" }]), []), undefined);
+    assert.equal(missingForRequest("I will look.", asked, after([{ tool: "grep" }]), []), "announces");
   }
   const ends = new EndRules(null);
   ends.facts = { request: "list all TODOs", isWeak: true, looks: true };
@@ -667,7 +678,7 @@ test("the notes of a result are not part of the printed output, and a program's 
   const advice = adviseOnce()(["leftovers"]);
   assert.equal(lines.length, 9);
   const notes = ["[HISTFILE is not kept for later calls: set it in the command that needs it]", ...advice];
-  assert.equal(printedIn([both(printed, "more"), ...notes, ...lines].join("\n")), `${printed}\nmore`);
+  assert.equal(printedIn([joinOutputs(printed, "more"), ...notes, ...lines].join("\n")), `${printed}\nmore`);
 });
 
 test("a task without files is asked in two ways, and a truncated reply is ignored", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { together } from "../../../src/app/project/open-extensions.ts";
+import { combineExtensions } from "../../../src/app/project/open-extensions.ts";
 import { type AnyTool, type Extensions, NO_EXTENSIONS } from "../../../src/core/tool.ts";
 
 const tool = (name: string): AnyTool => ({
@@ -15,7 +15,7 @@ const names = ({ tools }: Pick<Extensions, "tools">): readonly string[] => tools
 test("several extensions combine into one, whose tool list changes only when one of theirs does", () => {
   const live: { list: readonly AnyTool[] } = { list: [tool("b")] };
   const fixed = [tool("a")];
-  const all = together([
+  const all = combineExtensions([
     { ...NO_EXTENSIONS, tools: () => fixed, prompt: "one" },
     NO_EXTENSIONS,
     { ...NO_EXTENSIONS, tools: () => live.list, prompt: "two" },
@@ -37,7 +37,7 @@ test("all extensions are disposed of in reverse order, even if one fails", async
       return fails ? Promise.reject(new Error(name)) : Promise.resolve();
     },
   });
-  const all = together([ending("a"), ending("b", true), ending("c")]);
+  const all = combineExtensions([ending("a"), ending("b", true), ending("c")]);
   await assert.rejects(Promise.resolve(all[Symbol.asyncDispose]()), /b/);
   assert.deepEqual(ended, ["c", "b", "a"]);
 });
@@ -45,7 +45,7 @@ test("all extensions are disposed of in reverse order, even if one fails", async
 test("extensions become ready in parallel, and rest ends what they keep running", async () => {
   const done: string[] = [];
   const first = Promise.withResolvers<void>();
-  const all = together([
+  const all = combineExtensions([
     { ...NO_EXTENSIONS, ready: () => first.promise, rest: () => Promise.resolve(void done.push("rested")) },
     NO_EXTENSIONS,
     {

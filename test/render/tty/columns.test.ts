@@ -3,7 +3,7 @@ import test from "node:test";
 import {
   alignedRows,
   cellsOf,
-  fitted,
+  fitToWidth,
   hanging,
   widthOf,
   wrapped,
@@ -25,12 +25,12 @@ for (const [text, columns] of [
 
 test("a flag or an accented letter is cut off as a whole", () => {
   const [germany, france] = ["\u{1F1E9}\u{1F1EA}", "\u{1F1EB}\u{1F1F7}"];
-  assert.equal(fitted(`ab${germany}cd${france}`, 10), `ab${germany}cd${france}`);
-  assert.equal(fitted(`${germany}${germany}${france}${france}`, 7), `${germany}…${france}${france}`);
-  assert.equal(fitted(`${germany}${germany}${france}${france}`, 6), `${germany}…${france}`);
-  assert.equal(fitted(`abcdef${france}`, 4), `ab…`);
-  assert.equal(fitted("abcdee\u0301", 3), "a…e\u0301");
-  assert.equal(fitted("abcdee\u0301", 2), "a…");
+  assert.equal(fitToWidth(`ab${germany}cd${france}`, 10), `ab${germany}cd${france}`);
+  assert.equal(fitToWidth(`${germany}${germany}${france}${france}`, 7), `${germany}…${france}${france}`);
+  assert.equal(fitToWidth(`${germany}${germany}${france}${france}`, 6), `${germany}…${france}`);
+  assert.equal(fitToWidth(`abcdef${france}`, 4), `ab…`);
+  assert.equal(fitToWidth("abcdee\u0301", 3), "a…e\u0301");
+  assert.equal(fitToWidth("abcdee\u0301", 2), "a…");
 });
 
 test("prose continues indented in a terminal, and stays one line elsewhere", () => {

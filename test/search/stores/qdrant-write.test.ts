@@ -4,7 +4,7 @@ import { openQdrantStore } from "../../../src/search/stores/qdrant-store.ts";
 import { file, MODELLED } from "../../contract/search-store-words.ts";
 import { startQdrant } from "../../fakes/qdrant-server.ts";
 import { collectionName } from "../../../src/search/stores/qdrant-collections.ts";
-import { batches, sideBySide } from "../../../src/search/stores/qdrant-write.ts";
+import { batches, runConcurrently } from "../../../src/search/stores/qdrant-write.ts";
 
 const { signal } = new AbortController();
 
@@ -108,7 +108,7 @@ test("after a failure nothing more is started, and everything that was started h
     ended.push(item);
     if (item === 1) throw new Error("one");
   };
-  await assert.rejects(sideBySide([0, 1, 2, 3, 4, 5, 6, 7], act), /one/);
+  await assert.rejects(runConcurrently([0, 1, 2, 3, 4, 5, 6, 7], act), /one/);
   assert.deepEqual(new Set(begun), new Set(ended));
   assert.ok(begun.length < 6, begun.join());
 });

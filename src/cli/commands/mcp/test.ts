@@ -34,13 +34,13 @@ export class McpTest extends HarnessCommand {
     await untilInterrupted(async (signal) => {
       const tried = await tryServer(request, args.name, { accept: flags.accept, signal });
       if (flags.json) answerJson(tried);
-      else answer(shown(tried));
+      else answer(serverText(tried));
       process.exitCode = tried.up ? EXIT.done : EXIT.failed;
     }, "");
   }
 }
 
-function shown({ name, up, why, tools, left, notices }: TestedServer): string {
+function serverText({ name, up, why, tools, left, notices }: TestedServer): string {
   const head = up
     ? `${name} is available, with ${counted(tools.length, "tool")}`
     : `${name} is not available: ${why}`;

@@ -62,7 +62,7 @@ export class NotesEdit extends HarnessCommand {
       const before = namedNote(of, typed);
       if (byHand) return editByHand(of, before);
       const body = words.length === 0 ? before.body : await promptFrom(words, undefined, NOTE);
-      return changed(of, typed, {
+      return changeNote(of, typed, {
         ...(title === undefined ? {} : { title }),
         ...(tags === undefined ? {} : { tags }),
         body,
@@ -76,7 +76,7 @@ export class NotesEdit extends HarnessCommand {
 }
 
 /** Reads the note again, because piped input may take its time. */
-function changed(
+function changeNote(
   of: FolderNotes,
   typed: string,
   changes: Partial<Pick<Note, "title" | "body" | "tags">>,

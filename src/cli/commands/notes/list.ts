@@ -26,13 +26,13 @@ export class NotesList extends HarnessCommand {
     const shown = found.slice(0, limit);
     if (json) for (const note of shown) answerJson(note);
     else if (shown.length > 0) answer(noteLines(shown, stdout));
-    else if (!flags.quiet) stderr.write(none(query, tag));
+    else if (!flags.quiet) stderr.write(emptyText(query, tag));
     if (found.length > shown.length && !flags.quiet)
       stderr.write("there are more notes; next: --limit N or --query TEXT\n");
   }
 }
 
-const none = (query: string, tag: string | undefined): string =>
+const emptyText = (query: string, tag: string | undefined): string =>
   query === "" && tag === undefined
     ? 'there are no notes here; next: harness notes add "TITLE" "TEXT"\n'
     : "no note here matches; next: harness notes list\n";

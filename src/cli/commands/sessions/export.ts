@@ -33,7 +33,7 @@ export class SessionsExport extends HarnessCommand {
       const records = await withSessions(this.host, (store) =>
         attemptOf(store, store.open(args.id), attempt).records(),
       );
-      return answerEach(each(records));
+      return answerEach(toAsync(records));
     }
     const { exportBundle } = await import("../../../app/sessions/bundle-file.ts");
     const say = noteTo(flags.quiet);
@@ -45,6 +45,6 @@ export class SessionsExport extends HarnessCommand {
   }
 }
 
-async function* each<T>(values: readonly T[]): AsyncGenerator<T> {
+async function* toAsync<T>(values: readonly T[]): AsyncGenerator<T> {
   yield* values;
 }

@@ -30,7 +30,7 @@ export class SessionsShow extends HarnessCommand {
     const { args, flags } = await this.parse(SessionsShow);
     const { info, records, costs } = await (flags.bundle === undefined
       ? this.#kept(args.id)
-      : ofBundle(this.host, flags.bundle, args.id));
+      : sessionOfBundle(this.host, flags.bundle, args.id));
     if (flags.json) answerJson({ ...info, costs, records });
     else answer(sessionText(info, { records, costs }, Date.now(), stdout));
   }
@@ -51,7 +51,7 @@ interface ShownSession {
   readonly costs: readonly RunCost[];
 }
 
-async function ofBundle(host: Host, file: string, id: string | undefined): Promise<ShownSession> {
+async function sessionOfBundle(host: Host, file: string, id: string | undefined): Promise<ShownSession> {
   refuseIdOfBundle(id, "sessions show");
   const { eventsOfBundle, infoOfBundle, readBundle, recordsOfBundle } =
     await import("../../../app/sessions/read-bundle.ts");
