@@ -70,12 +70,16 @@ export function writtenSize(bytes: number): string {
 export const clipped = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, wholeBefore(text, most))}…` : text;
 
-/** The place itself, or the one before or after it, so that a cut there splits no character. */
+/** This place, or the one before or after it if a cut here would split a character. */
 export const wholeBefore = (text: string, at: number): number => (splitsPair(text, at) ? at - 1 : at);
 export const wholeFrom = (text: string, at: number): number => (splitsPair(text, at) ? at + 1 : at);
 
-const splitsPair = (text: string, at: number): boolean =>
-  /^[\uD800-\uDBFF][\uDC00-\uDFFF]$/.test(text.slice(Math.max(0, at - 1), at + 1));
+/** Whether a cut here would split a character into its two halves. */
+export const splitsPair = (text: string, at: number): boolean =>
+  at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
+
+const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
 /** `1 file`, `2 files`; `many` is needed when adding an s is not enough. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>

@@ -15,6 +15,7 @@ import type {
   SessionInfo,
   SessionStore,
 } from "../core/session.ts";
+import { splitsPair } from "../core/wording.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { replaceFileSync } from "../platform/safe-files.ts";
 import { auditFile, AuditFile, dropAudit } from "./audit-file.ts";
@@ -274,13 +275,6 @@ export function pageOf(text: string, offset: number, limit: number): OutputPage 
 }
 
 const clamp = (count: number, total: number): number => Math.min(total, Math.max(0, Math.trunc(count) || 0));
-
-/** Whether a cut here would split a surrogate pair. */
-const splitsPair = (text: string, at: number): boolean =>
-  at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
-
-const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
-const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
 /** Files named by the SHA-256 of their content, `<aa>/<sha256>`, readable only by their owner. */
 class ContentFiles {
