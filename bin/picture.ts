@@ -11,7 +11,8 @@ import { terminalPicture } from "./terminal-picture.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const harness = path.join(root, "bin", "harness");
-const [COLUMNS, ROWS] = [92, 44];
+const COLUMNS = 92;
+const ROWS = 44;
 const PATIENCE_MS = 120_000;
 
 function draw(name: string, title: string, rows: readonly string[]): void {

@@ -2,7 +2,9 @@ import { stripVTControlCharacters } from "node:util";
 
 /** Draws a terminal screen as SVG: rows of text with the colours of SGR sequences; other sequences are ignored. */
 
-const [LINE, COLUMN, PAD] = [19, 8.43, 18];
+const LINE = 19;
+const COLUMN = 8.43;
+const PAD = 18;
 
 /** The sixteen colours of a terminal, dark ones first. */
 const PALETTE = [

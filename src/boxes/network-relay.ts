@@ -69,7 +69,9 @@ export async function relayNetwork(relaying: RelayParts): Promise<RelayedNetwork
 
 const RELAY = "/usr/local/lib/harness/relay";
 /** The pause between two starts of a short-lived relay. A command may end the relay, like anything else in its box. */
-const [MIN_PAUSE_MS, MAX_PAUSE_MS, LIVED_MS] = [20, 2000, 10_000];
+const MIN_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 2000;
+const LIVED_MS = 10_000;
 /** The relay is restarted as fast as possible; a longer outage is reported. */
 const OUTAGE_MS = 1000;
 const READY_MS = 15_000;

@@ -124,7 +124,8 @@ export function sandboxSpec(pod: JsonObject, until: Date): JsonObject {
 /** A time as the API accepts it, without fractions of a second. */
 const wholeSeconds = (time: Date): string => time.toISOString().replace(/\.\d+Z$/, "Z");
 
-const [FIRST_LOOK_MS, LAST_LOOK_MS] = [50, 1000];
+const FIRST_LOOK_MS = 50;
+const LAST_LOOK_MS = 1000;
 /** A controller retries at growing intervals, but looks at a new Sandbox at once. */
 const ANEW_MS = 10_000;
 
@@ -287,7 +288,8 @@ export async function hasWaiting(cluster: Cluster, pool: string): Promise<boolea
   }
 }
 
-const [FIRST_CLAIM_LOOK_MS, LAST_CLAIM_LOOK_MS] = [30, 500];
+const FIRST_CLAIM_LOOK_MS = 30;
+const LAST_CLAIM_LOOK_MS = 500;
 /** A waiting pod is given at once or hardly ever. */
 const CLAIMED_MS = 15_000;
 

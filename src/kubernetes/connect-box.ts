@@ -202,7 +202,11 @@ interface Socket {
   terminate(): void;
 }
 
-const [STDIN, STDOUT, STDERR, STATUS, CLOSE] = [0, 1, 2, 3, 255];
+const STDIN = 0;
+const STDOUT = 1;
+const STDERR = 2;
+const STATUS = 3;
+const CLOSE = 255;
 const PIECE_BYTES = 64 * 1024;
 /** Load balancers on the way drop connections that are silent for a minute. */
 const PING_MS = 20_000;

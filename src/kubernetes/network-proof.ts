@@ -105,7 +105,10 @@ async function removePolicy(cluster: Cluster, name: string): Promise<void> {
 /** This many answers show how late an answer can be, so that a late answer is distinguished from none. */
 const MIN_ANSWERS = 3;
 /** How many times the slowest answer to wait, within these bounds. */
-const [TIMES, LEAST_MS, LONG_MS, LONG_TIMES] = [30, 300, 1000, 3];
+const TIMES = 30;
+const LEAST_MS = 300;
+const LONG_MS = 1000;
+const LONG_TIMES = 3;
 /** For each target: one lost packet proves nothing. */
 const MIN_WAITED = 8;
 

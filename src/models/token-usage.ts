@@ -77,7 +77,8 @@ const TOKENS_PER_BYTE = 1 / 4;
 /** How strongly one count moves the estimate. */
 const ESTIMATE_WEIGHT = 0.3;
 /** No tokeniser goes beyond these ratios; a count outside them does not belong to this prompt. */
-const [MIN_TOKENS_PER_BYTE, MAX_TOKENS_PER_BYTE] = [1 / 20, 2];
+const MIN_TOKENS_PER_BYTE = 1 / 20;
+const MAX_TOKENS_PER_BYTE = 2;
 /** In smaller prompts, the template around the messages distorts the ratio. */
 const MIN_SIZE = 1000;
 /** If the server counted less than this part of a prompt, the prompt was cut or the estimate is far off. */

@@ -174,7 +174,10 @@ export class RunDiagnostics {
 const atLevel =
   (level: Level) =>
   (what: string, fields: LogFields): Diagnosed => ({ level, what, fields });
-const [debug, info, warn, error] = [atLevel("debug"), atLevel("info"), atLevel("warn"), atLevel("error")];
+const debug = atLevel("debug");
+const info = atLevel("info");
+const warn = atLevel("warn");
+const error = atLevel("error");
 
 const MAX_CAUSES = 5;
 const MAX_STACK = 3000;

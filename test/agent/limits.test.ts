@@ -183,7 +183,9 @@ test("candidates share time, tokens and cost, and have their own turns and calls
 });
 
 const call = (name: string, args: Readonly<Record<string, unknown>> = {}): ToolAndArgs => ({ name, args });
-const [A, B, C] = [call("read_file", { path: "a" }), call("bash", { command: "make" }), call("glob")];
+const A = call("read_file", { path: "a" });
+const B = call("bash", { command: "make" });
+const C = call("glob");
 const poll = call("bash", { job: "j1" });
 
 const word = (verdict: GuardVerdict): string => (typeof verdict === "string" ? verdict : "broken");

@@ -110,10 +110,8 @@ test(
 );
 
 const key = randomBytes(KEY_BYTES);
-const [alive, resume] = [
-  { type: REQUEST.alive, call: 0, payload: Buffer.alloc(0) },
-  { type: REQUEST.resume, call: 9, payload: randomBytes(KEY_BYTES) },
-];
+const alive = { type: REQUEST.alive, call: 0, payload: Buffer.alloc(0) };
+const resume = { type: REQUEST.resume, call: 9, payload: randomBytes(KEY_BYTES) };
 
 const FORGERIES: Readonly<Record<string, readonly Buffer[]>> = {
   "a frame under another key": [frameWriter(randomBytes(KEY_BYTES))(resume)],

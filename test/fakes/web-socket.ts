@@ -20,7 +20,11 @@ interface Taking {
 }
 
 const ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const [CONTINUED, BINARY, CLOSE, PING, PONG] = [0, 2, 8, 9, 10];
+const CONTINUED = 0;
+const BINARY = 2;
+const CLOSE = 8;
+const PING = 9;
+const PONG = 10;
 
 export function serveSocket(
   request: IncomingMessage,

@@ -39,7 +39,9 @@ const { values } = parseArgs({
     load: { type: "boolean", default: false },
   },
 });
-const [times, seed, from] = [Number(values.times), Number(values.seed), Number(values.from)];
+const times = Number(values.times);
+const seed = Number(values.seed);
+const from = Number(values.from);
 const names = values.only?.split(",") ?? Object.keys(LIVES).filter((name) => !NEEDS_ENGINE.has(name));
 
 /** Keeps one core busy until disposed. */

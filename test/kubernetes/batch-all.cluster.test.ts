@@ -49,7 +49,10 @@ after(() => shared[Symbol.asyncDispose]());
 const SLOW = "sleep 25; echo two >> notes.txt";
 /** Rows, by line number. */
 const HIT = [2, 3, 4, 5] as const;
-const [NO_IMAGE, NO_CHECK, NO_REPO, LAST] = [6, 7, 8, 9] as const;
+const NO_IMAGE = 6;
+const NO_CHECK = 7;
+const NO_REPO = 8;
+const LAST = 9;
 const BIG_BYTES = 48 * 2 ** 20;
 
 const rowIn = ({ messages }: AskedChat): number =>

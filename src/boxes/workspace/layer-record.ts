@@ -82,7 +82,8 @@ const recordForm: z.ZodType<LayerRecord> = z.object({
 
 export const layersIn = (stateDir: string): string => path.join(stateDir, "layers");
 
-const [NEW, GONE] = [".new.", ".gone."];
+const NEW = ".new.";
+const GONE = ".gone.";
 
 const folderOf = (stateDir: string, session: string): string => {
   if (!/^\w[\w.-]{0,63}$/.test(session))

@@ -10,7 +10,8 @@ import type { Grant } from "../../core/network.ts";
  */
 
 /** The address of the bridge in the box, which sandbox/runner/network.c opens. */
-const [HOST, PORT] = ["127.0.0.1", "3128"];
+const HOST = "127.0.0.1";
+const PORT = "3128";
 const PROXY_URL = `http://${HOST}:${PORT}`;
 
 /** Files in the folder of the proxy's socket, by their paths in the box. */
@@ -223,7 +224,9 @@ function mirrorIn(inner: string): string | undefined {
 }
 
 /** Sun's format, which every Java reads; its password guards nothing, because trust stores hold no secrets. */
-const [MAGIC, VERSION, TRUSTED] = [0xfe_ed_fe_ed, 2, 2];
+const MAGIC = 0xfe_ed_fe_ed;
+const VERSION = 2;
+const TRUSTED = 2;
 const PASSWORD = "changeit";
 /** The words that Sun hashes into the trailer. */
 const WORDS = "Mighty Aphrodite";

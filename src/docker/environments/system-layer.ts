@@ -17,7 +17,8 @@ import { type BoxNetwork, networkFolder, type NetworkRequest, openNetwork } from
 import type { SystemStep } from "./system-steps.ts";
 import { takePaths } from "./taken-paths.ts";
 
-const [AF_NETLINK, NETLINK_AUDIT] = [16, 9];
+const AF_NETLINK = 16;
+const NETLINK_AUDIT = 9;
 
 export const ENVIRONMENT_REPOSITORY = "harness-env";
 /** On images and volumes of environments. Not a box label: they outlive all boxes. */

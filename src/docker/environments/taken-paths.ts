@@ -203,7 +203,8 @@ interface Archive {
 }
 
 /** Mode bits in Go's own notation, which engines use. */
-const [FOLDER, LINK] = [0x8000_0000, 0x0800_0000];
+const FOLDER = 0x8000_0000;
+const LINK = 0x0800_0000;
 
 /** For a path that is a link, reads the target, as the engine finds it within the image. */
 async function archiveOf(container: ArchiveSource, wanted: string): Promise<Archive> {

@@ -42,10 +42,8 @@ const HIDE_ELSEWHERE: readonly string[] = [
   "\\bvertel\\s[^.\\n]{0,20}gebruiker[^.\\n]{0,20}\\bniets?\\b",
 ];
 
-const [THEIRS, OURS] = [
-  "аеорсхуікмтнвАЕОРСХУІКМТНВοαεικνρτυΟΑΕΙΚΝΡΤΥ",
-  "aeopcxyikmthbAEOPCXYIKMTHBoaeiknptyOAEIKNPTY",
-];
+const THEIRS = "аеорсхуікмтнвАЕОРСХУІКМТНВοαεικνρτυΟΑΕΙΚΝΡΤΥ";
+const OURS = "aeopcxyikmthbAEOPCXYIKMTHBoaeiknptyOAEIKNPTY";
 
 /** A word that mixes Latin letters with letters that look like them, in Latin letters only. */
 function inOneScript(word: string): string {

@@ -6,7 +6,9 @@ import { readHostTrust } from "../../../src/docker/egress/host-trust.ts";
 import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-const [A, B, C] = [makeSessionAuthority().pem, makeSessionAuthority().pem, makeSessionAuthority().pem];
+const A = makeSessionAuthority().pem;
+const B = makeSessionAuthority().pem;
+const C = makeSessionAuthority().pem;
 const KEY = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
 
 const same = (pem: string, ...expected: readonly string[]): void =>

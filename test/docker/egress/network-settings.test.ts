@@ -16,7 +16,8 @@ import {
 } from "../../../src/docker/egress/network-settings.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-const [PROXY, BUNDLE] = ["http://127.0.0.1:3128", "/run/harness/ca.pem"];
+const PROXY = "http://127.0.0.1:3128";
+const BUNDLE = "/run/harness/ca.pem";
 
 /** What each tool's own documentation says that it reads: its way out, and whom it trusts. */
 const WANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -22,7 +22,8 @@ import { kindOf, type Pages, thingPages, VERSION } from "../../fixtures/thing-re
  * settings in files, and an authority of the session, as presets end TLS. The registries are a stub on loopback.
  */
 
-const [HOST, OTHER] = ["registry.test", "elsewhere.test"];
+const HOST = "registry.test";
+const OTHER = "elsewhere.test";
 
 const asked: string[] = [];
 const pages: Pages = thingPages(HOST);
