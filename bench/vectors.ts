@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { dot, Greatest, unit, VectorTable } from "../src/search/stores/embedded-vectors.ts";
+import { dotProduct, Greatest, unit, VectorTable } from "../src/search/stores/embedded-vectors.ts";
 import { SqliteConnection } from "../src/platform/sqlite.ts";
 import { vectorWorld } from "../test/fixtures/vectors.ts";
 import { counted, EMPTY, emptyPeak, type Figure, inTurn, type Measured, paired } from "./figure.ts";
@@ -53,7 +53,7 @@ function plainNearest({ plain }: VectorFixture, question: Float32Array, limit: n
   const query = unit(question) ?? question;
   const best = new Greatest(limit);
   for (let chunk = 0; chunk * DIMENSION < plain.length; chunk += 1)
-    best.offer(dot(plain.subarray(chunk * DIMENSION, (chunk + 1) * DIMENSION), query), chunk);
+    best.offer(dotProduct(plain.subarray(chunk * DIMENSION, (chunk + 1) * DIMENSION), query), chunk);
   return best.items();
 }
 

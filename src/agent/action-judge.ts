@@ -80,7 +80,7 @@ export function judgeIn(around: JudgeContext): Judge {
       ];
       return {
         ...whole,
-        asks: asksIn(decisions, judged),
+        asks: askingRules(decisions, judged),
         effects: whole.decision === "ask" ? [...new Set(texts)] : [],
         target:
           [...new Set([...commands, ...writes, ...reads, ...hosts, ...services])].join(", ") ||
@@ -104,7 +104,7 @@ export function judgeIn(around: JudgeContext): Judge {
 }
 
 /** Of a command, only its rules that ask; of everything else, all rules of a decision that asks. */
-function asksIn(decisions: readonly Decision[], judged: readonly Judgement[]): readonly MatchedRule[] {
+function askingRules(decisions: readonly Decision[], judged: readonly Judgement[]): readonly MatchedRule[] {
   const ofCommands = new Set(judged.flatMap(({ decision }) => decision.rules));
   const asking = decisions.filter(({ decision }) => decision === "ask").flatMap(({ rules }) => rules);
   return [...asking.filter((rule) => !ofCommands.has(rule)), ...judged.flatMap(({ asks }) => asks)];

@@ -74,10 +74,11 @@ export async function afterCall(
     by === undefined ? "" : `\n[${by} replaced the arguments: ${clipped(inertJson(call.args), MAX_TOLD)}]`;
   const hooked = replaced === undefined && noted === "" ? {} : { hooked: true as const };
   const isKept = replaced === undefined || replaced === result.text;
-  if (isKept && noted === "") return { ...(prepared.bounded ? result : bounded(agent, result)), ...hooked };
+  if (isKept && noted === "")
+    return { ...(prepared.bounded ? result : boundResult(agent, result)), ...hooked };
   const { full: _, ...kept } = result;
   const whole = isKept ? result : kept;
-  return bounded(agent, { ...whole, ...hooked, text: `${replaced ?? result.text}${noted}` });
+  return boundResult(agent, { ...whole, ...hooked, text: `${replaced ?? result.text}${noted}` });
 }
 
 interface CallEnd {
@@ -185,8 +186,8 @@ const UNJUDGED: Judged = {
 };
 
 /** The part of a result that the model and the user get to see. */
-export function bounded(agent: Pick<AgentContext, "clean" | "outputs">, result: ToolResult): ToolResult {
-  return { ...result, ...bound(agent.clean(result.text), agent.outputs) };
+export function boundResult(agent: Pick<AgentContext, "clean" | "outputs">, result: ToolResult): ToolResult {
+  return { ...result, ...cutToBounds(agent.clean(result.text), agent.outputs) };
 }
 
 /** Most bytes of one result that go to the model. */
@@ -203,7 +204,7 @@ interface Bounded {
 }
 
 /** Cuts a result to head and tail for the model, with control characters visible; `show_full` has the whole. */
-export function bound(output: string, outputs: Outputs): Bounded {
+export function cutToBounds(output: string, outputs: Outputs): Bounded {
   const text = visible(output.toWellFormed());
   if (fits(text, MAX_BYTES)) return { text };
   const head = headLines(headWithin(text, HEAD_BYTES));

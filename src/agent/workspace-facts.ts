@@ -95,7 +95,7 @@ fi
 `;
 
 /** Asks the box with one command. Never rejects: a failure only gives less. */
-export async function gather(box: Box, signal: AbortSignal): Promise<Gathered> {
+export async function gatherFacts(box: Box, signal: AbortSignal): Promise<Gathered> {
   try {
     const words = ["bash", "--noprofile", "--norc", "-c", SCRIPT];
     const request = { words, timeoutMs: TIME_LIMIT_MS, keep: { head: MAX_OUTPUT, tail: 0 } };

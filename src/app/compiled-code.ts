@@ -30,7 +30,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A number: the length of the index. Then the index, and the code of each file; V8 wants each at a multiple of eight. */
 const HEAD_BYTES = 8;
-const aligned = (length: number): number => Math.ceil(length / 8) * 8;
+const alignToEight = (length: number): number => Math.ceil(length / 8) * 8;
 
 interface Index {
   readonly times: number;
@@ -44,12 +44,12 @@ function readKept(file: string): Kept {
   const { bytes, age } = read;
   const length = bytes.readUInt32LE(0);
   const files = new Map<string, Buffer>();
-  let at = aligned(HEAD_BYTES + length);
+  let at = alignToEight(HEAD_BYTES + length);
   try {
     const index = JSON.parse(bytes.toString("utf8", HEAD_BYTES, HEAD_BYTES + length)) as Index;
     for (const [name, each] of index.files) {
       files.set(name, bytes.subarray(at, at + each));
-      at += aligned(each);
+      at += alignToEight(each);
     }
     if (at !== bytes.length) return NOTHING;
     return { isYoung: index.times < YOUNG_TIMES || age > DAY_MS, times: index.times, files };
@@ -81,12 +81,12 @@ function readOwn(file: string): { readonly bytes: Buffer; readonly age: number }
 function writeKept(file: string, times: number, codes: ReadonlyMap<string, Buffer>): void {
   const index: Index = { times, files: [...codes].map(([name, code]) => [name, code.length]) };
   const text = JSON.stringify(index);
-  const head = Buffer.alloc(aligned(HEAD_BYTES + Buffer.byteLength(text)));
+  const head = Buffer.alloc(alignToEight(HEAD_BYTES + Buffer.byteLength(text)));
   head.writeUInt32LE(Buffer.byteLength(text), 0);
   head.write(text, HEAD_BYTES);
   const padded = [...codes.values()].flatMap((code) => [
     code,
-    Buffer.alloc(aligned(code.length) - code.length),
+    Buffer.alloc(alignToEight(code.length) - code.length),
   ]);
   try {
     makeFolder(path.dirname(file));

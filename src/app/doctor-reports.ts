@@ -9,7 +9,7 @@ import { MIN_SECRET_LENGTH } from "../core/secrets.ts";
 import {
   type BugReport,
   bugReportText,
-  holdsOf,
+  contentsOfReport,
   LEFT_OUT,
   type PrivateData,
   redactor,
@@ -58,7 +58,12 @@ export async function writeBugReport({ host, workspace, load, file }: Bundling):
   };
   const text = bugReportText(report, redactor(await privateOf(host, config)));
   await putNew(wanted, text, file === undefined);
-  return { file: wanted, bytes: Buffer.byteLength(text), holds: holdsOf(report), left_out: LEFT_OUT };
+  return {
+    file: wanted,
+    bytes: Buffer.byteLength(text),
+    holds: contentsOfReport(report),
+    left_out: LEFT_OUT,
+  };
 }
 
 async function putNew(file: string, text: string, own: boolean): Promise<void> {

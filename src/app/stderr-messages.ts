@@ -3,7 +3,7 @@ import path from "node:path";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { nearest } from "../core/wording.ts";
 import { inertJson, visible, visibleWhole } from "../core/visible.ts";
-import { hanging } from "../render/tty/columns.ts";
+import { hangingIndent } from "../render/tty/columns.ts";
 import { type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
 import { packageRoot } from "./host.ts";
 
@@ -81,7 +81,7 @@ export function failureText({ message, remedy }: Omit<Failure, "exit">, stream: 
   const room = stream.columns ?? 0;
   const rows = visible(message)
     .split("\n")
-    .map((row) => (row.length + indent < room ? row : hanging(row, indent, { columns: room })));
+    .map((row) => (row.length + indent < room ? row : hangingIndent(row, indent, { columns: room })));
   const next = remedy === "" ? "" : `  ${styleText("bold", "next:", { stream })} ${visible(remedy)}\n`;
   return `${head} ${rows.join("\n")}\n${next}`;
 }

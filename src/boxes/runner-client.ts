@@ -218,7 +218,7 @@ export class RunnerClient {
   }
 
   #holdBack(work: () => Promise<void> | void): void {
-    const busy = attempted(work);
+    const busy = ignoreErrors(work);
     if (busy === undefined) return;
     this.#wire.pause();
     const resume = (): void => this.#wire.resume();
@@ -309,7 +309,7 @@ const HOLD_PATIENCE_MS = 8000;
 
 const HOLD_LOOK_MS = 20;
 
-function attempted(work: () => Promise<void> | void): Promise<void> | void {
+function ignoreErrors(work: () => Promise<void> | void): Promise<void> | void {
   try {
     return work();
   } catch {

@@ -77,8 +77,8 @@ export function processLines(
   // The kernel lists the primary group among the supplementary ones.
   const groups = field("Groups").split(" ");
   return [
-    ...must("Uid", fourTimes(user.uid)),
-    ...must("Gid", fourTimes(user.gid)),
+    ...must("Uid", repeatFourTimes(user.uid)),
+    ...must("Gid", repeatFourTimes(user.gid)),
     ...(groups.every((group) => group === "" || group === String(user.gid))
       ? []
       : [`Groups are ${field("Groups")}, planned none`]),
@@ -111,7 +111,7 @@ export const isGvisorRuntime = (runtime: string | null | undefined): boolean =>
   /^(?:runsc|gvisor)/.test(runtime ?? "");
 
 /** Real, effective, saved and file system ids. */
-const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
+const repeatFourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
 
 const ZERO = /^0+$/;
 

@@ -8,7 +8,7 @@ import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
 import type { Verdict } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { inertJson, visibleLine } from "../core/visible.ts";
-import { becomePlain, isPlainWanted, stderr, stdout } from "../render/tty/output.ts";
+import { makeStreamsPlain, isPlainWanted, stderr, stdout } from "../render/tty/output.ts";
 
 type Parsed = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,8 @@ export abstract class HarnessCommand extends Command {
   protected override async init(): Promise<void> {
     await super.init();
     const end = this.argv.indexOf("--");
-    if (isPlainWanted({ plain: this.#says("--plain"), isTTY: stderr.isTTY, env: process.env })) becomePlain();
+    if (isPlainWanted({ plain: this.#says("--plain"), isTTY: stderr.isTTY, env: process.env }))
+      makeStreamsPlain();
     const switches = Object.entries({ ...this.ctor.baseFlags, ...this.ctor.flags });
     for (const word of this.argv.slice(0, end === -1 ? undefined : end)) {
       const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];

@@ -10,7 +10,7 @@ import { MODES, type OnAsk } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { INTENTS } from "../core/model-provider.ts";
 import type { CommandContext } from "../policy/decide.ts";
-import { becomePlain } from "../render/tty/output.ts";
+import { makeStreamsPlain } from "../render/tty/output.ts";
 
 /** The flags that are settings, for every command that prepares or starts a run. */
 export const settingFlags = {
@@ -169,7 +169,7 @@ async function configWith(
   const all = new Map([...overrides, ...entries, ...search]);
   const loaded = await loadConfig({ env: process.env, project, flags: all });
   const config = await settingsOnEngine(hostFrom(process.env), loaded);
-  if (config.settings.plain) becomePlain();
+  if (config.settings.plain) makeStreamsPlain();
   return config;
 }
 

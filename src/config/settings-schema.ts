@@ -206,9 +206,9 @@ export function changeOf<K extends SettingKey>(key: K, from: Settings[K], to: Se
 function isTighter(direction: Direction, from: unknown, to: unknown): boolean {
   switch (direction.by) {
     case "less":
-      return bound(to) < bound(from);
+      return numericLimit(to) < numericLimit(from);
     case "more":
-      return bound(to) > bound(from) && bound(to) !== Number.POSITIVE_INFINITY;
+      return numericLimit(to) > numericLimit(from) && numericLimit(to) !== Number.POSITIVE_INFINITY;
     case "fewer":
       return Array.isArray(from) && Array.isArray(to) && to.every((each) => from.includes(each));
     case "further":
@@ -224,4 +224,5 @@ function isTighter(direction: Direction, from: unknown, to: unknown): boolean {
 }
 
 /** A value that is not a number sets no limit. */
-const bound = (value: unknown): number => (typeof value === "number" ? value : Number.POSITIVE_INFINITY);
+const numericLimit = (value: unknown): number =>
+  typeof value === "number" ? value : Number.POSITIVE_INFINITY;

@@ -223,7 +223,7 @@ export interface Health {
 }
 
 export const healthy = (id: string, detail: string): Health => ({ id, state: "ok", detail, remedy: "" });
-export const ailing = (id: string, detail: string, remedy = ""): Health => ({
+export const warningHealth = (id: string, detail: string, remedy = ""): Health => ({
   id,
   state: "warn",
   detail,

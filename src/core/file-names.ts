@@ -159,7 +159,7 @@ const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) 
 
 /** Looks a name up; `atTop` when it lies directly in the workspace. */
 export const protectedName = (name: string, atTop: boolean): ProtectedName | undefined =>
-  protectedFolded(fold(name), atTop);
+  protectedFolded(foldName(name), atTop);
 
 function byPattern(folded: string): ProtectedName | undefined {
   for (const { entry, fits } of PATTERNS) if (fits(folded)) return entry;
@@ -177,7 +177,7 @@ const IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 const PLAIN = /^[\u0020-\u007e]*$/;
 
 /** One spelling for all those that a case-insensitive file system treats as the same name. */
-export function fold(name: string): string {
+export function foldName(name: string): string {
   const plain = PLAIN.test(name)
     ? name.toLowerCase()
     : name.replace(IGNORED, "").normalize("NFKC").toUpperCase().toLowerCase();
@@ -212,7 +212,7 @@ function isSimple(path: string): boolean {
 
 /** `fold` for every name of a path. */
 export const foldPath = (path: string): string =>
-  isSimple(path) ? path.toLowerCase() : path.split("/").map(fold).join("/");
+  isSimple(path) ? path.toLowerCase() : path.split("/").map(foldName).join("/");
 
 const TESTS =
   /(?:_test\.(?:go|py|rb|exs)|(?:^|\/)test_[^/]*\.py|[.-](?:test|spec)\.[cm]?[jt]sx?|Tests?\.(?:java|kt|cs|php|swift)|_spec\.rb)$/;
@@ -294,7 +294,7 @@ export const skeletonOf = (name: string): string =>
   ).join("");
 
 /** Why a person may misread a name; undefined when nobody would. */
-export function deceives(name: string): string | undefined {
+export function whyDeceptive(name: string): string | undefined {
   const hidden = [...new Set(name.match(HIDDEN))];
   if (hidden.length > 0) return `it has invisible characters: ${hidden.map(codeOf).join(", ")}`;
   const odd = [...new Set(name.normalize("NFC"))].filter((sign) => plainOf(sign.toLowerCase()) !== undefined);

@@ -70,9 +70,9 @@ export function parseRetryAfter(
   date?: string | null,
 ): number | null {
   const text = header?.trim() ?? "";
-  if (/^\d{1,12}(?:\.\d{1,9})?$/.test(text)) return bounded(Number(text) * 1000);
+  if (/^\d{1,12}(?:\.\d{1,9})?$/.test(text)) return clampToDay(Number(text) * 1000);
   const until = momentOf(text);
-  return until === null ? null : bounded(until - (momentOf(date) ?? now));
+  return until === null ? null : clampToDay(until - (momentOf(date) ?? now));
 }
 
 /** An HTTP date in milliseconds since 1970; null if the text is not one. */
@@ -88,7 +88,7 @@ export function momentOf(header: string | null | undefined): number | null {
 const HTTP_DATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? (?:\d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d GMT|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})$/;
 const DAY_MS = 24 * 3_600_000;
-const bounded = (ms: number): number => Math.min(Math.max(Math.ceil(ms), 0), DAY_MS);
+const clampToDay = (ms: number): number => Math.min(Math.max(Math.ceil(ms), 0), DAY_MS);
 
 /** What several runs know together about a server that asked to be left alone for a while. */
 export interface BackPressure {

@@ -2,7 +2,15 @@ import { statfs } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import { formatDuration, formatSize } from "../core/wording.ts";
-import { ailing, unhealthy, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
+import {
+  warningHealth,
+  unhealthy,
+  EXIT,
+  HarnessError,
+  type Health,
+  healthy,
+  reasonOf,
+} from "../core/errors.ts";
 import {
   answered,
   askInfo,
@@ -85,7 +93,7 @@ export function readInfo(info: EngineInfo): readonly Health[] {
 
 function storageHealth({ Driver = "unknown" }: EngineInfo): Health {
   if (Driver !== "vfs") return healthy("storage", Driver);
-  return ailing(
+  return warningHealth(
     "storage",
     "vfs: every container copies its whole image",
     "put the engine's data on ext4, xfs or btrfs",
@@ -130,7 +138,7 @@ export async function imageHealth(engine: Engine, root: string, own: string | nu
   const { missing, absent, node } = await checkImage(engine, root, own);
   if (missing.length > 0)
     return unhealthy("image", `${own} lacks ${missing.join(", ")}`, "harness config set image null");
-  if (absent.length > 0) return ailing("image", `${own}, without ${absent.join(", ")}`);
+  if (absent.length > 0) return warningHealth("image", `${own}, without ${absent.join(", ")}`);
   return healthy("image", node === "" ? own : `${own}, Node ${node}`);
 }
 
@@ -141,12 +149,14 @@ export async function diskHealth(id: string, folder: string): Promise<Health> {
   const { bavail, bsize } = (await statfs(folder).catch(() => undefined)) ?? { bavail: undefined, bsize: 0 };
   if (bavail === undefined) {
     const parent = path.dirname(folder);
-    return parent === folder ? ailing(id, "free space is unknown") : diskHealth(id, parent);
+    return parent === folder ? warningHealth(id, "free space is unknown") : diskHealth(id, parent);
   }
   const free = bavail * bsize;
   const detail = `${formatSize(free)} free in ${folder}`;
   if (free < GiB) return unhealthy(id, detail, "free some space: docker system df; docker image prune");
-  return free < 5 * GiB ? ailing(id, detail, "docker system df; docker image prune") : healthy(id, detail);
+  return free < 5 * GiB
+    ? warningHealth(id, detail, "docker system df; docker image prune")
+    : healthy(id, detail);
 }
 
 const NOBODY = 65_534;

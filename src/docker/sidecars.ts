@@ -8,7 +8,7 @@ import type {
   NetworkCreateOptions,
   VolumeCreateOptions,
 } from "dockerode";
-import { ailing, type Health, healthy } from "../core/errors.ts";
+import { warningHealth, type Health, healthy } from "../core/errors.ts";
 
 /** A container beside the boxes, published on 127.0.0.1 only. */
 export interface SidecarService {
@@ -122,7 +122,7 @@ export function healthOfSidecar({ service, state, detail }: Sidecar): Health {
   const id = `sidecar.${service}`;
   if (state === "running") return healthy(id, detail);
   const instead = FALLBACKS[service];
-  return ailing(id, instead === undefined ? detail : `${detail}; ${instead}`);
+  return warningHealth(id, instead === undefined ? detail : `${detail}; ${instead}`);
 }
 
 /** The requests to the engine for one service; the same values give the same plan. */

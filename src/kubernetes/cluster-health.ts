@@ -1,4 +1,4 @@
-import { ailing, unhealthy, type Health, healthy, reasonOf } from "../core/errors.ts";
+import { warningHealth, unhealthy, type Health, healthy, reasonOf } from "../core/errors.ts";
 import { hasWaiting, NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./agent-sandbox.ts";
 import { boxRules, checkedRights } from "./cluster-rights.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
@@ -82,9 +82,9 @@ async function poolHealth(cluster: Cluster, name: string): Promise<Health> {
   try {
     return (await hasWaiting(cluster, name))
       ? healthy("warm_pool", `${name} has waiting pods`)
-      : ailing("warm_pool", `${name} has no waiting pods: boxes get pods of their own`);
+      : warningHealth("warm_pool", `${name} has no waiting pods: boxes get pods of their own`);
   } catch (thrown) {
-    return ailing("warm_pool", `${name} cannot be looked up: ${reasonOf(thrown)}`);
+    return warningHealth("warm_pool", `${name} cannot be looked up: ${reasonOf(thrown)}`);
   }
 }
 
@@ -103,6 +103,6 @@ async function runtimeHealth(cluster: Cluster, name: string): Promise<Health> {
         `the cluster has no runtime class ${name}`,
         "kubectl get runtimeclass   (kubernetes.runtime_class)",
       );
-    return ailing("runtime_class", `${name} cannot be looked up: ${reasonOf(thrown)}`);
+    return warningHealth("runtime_class", `${name} cannot be looked up: ${reasonOf(thrown)}`);
   }
 }

@@ -220,12 +220,12 @@ export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}
 
 /** Probes all targets at once until it is ended; each target is a host and a port. */
 export function startProbe(client: RunnerClient, targets: readonly string[]): NetworkProbe {
-  const state = { next: expected(), rest: "" };
+  const state = { next: expectSight(), rest: "" };
   const take = (line: string): void => {
     const sight = sightIn(line);
     const { resolve, reject } = state.next;
     if (sight === undefined) return reject(failed(`it printed ${JSON.stringify(line.slice(0, 80))}`));
-    state.next = expected();
+    state.next = expectSight();
     resolve(sight);
   };
   const started = startCommand(
@@ -262,7 +262,7 @@ export function startProbe(client: RunnerClient, targets: readonly string[]): Ne
   };
 }
 
-function expected(): PromiseWithResolvers<Sight> {
+function expectSight(): PromiseWithResolvers<Sight> {
   const next = Promise.withResolvers<Sight>();
   // Perhaps nobody awaits it.
   next.promise.catch(() => undefined);

@@ -39,7 +39,7 @@ interface Filling {
 /** Sends the tree that the session kept, or the workspace as it is; then adds the folders from the image. */
 export async function fill(client: RunnerClient, filling: Filling): Promise<void> {
   await sendTree(filling, client);
-  for (const folder of filling.plan.brought) await bring(folder, client);
+  for (const folder of filling.plan.brought) await copyIntoPod(folder, client);
 }
 
 async function sendTree({ plan, workspace, layer, warn }: Filling, client: RunnerClient): Promise<void> {
@@ -53,7 +53,7 @@ async function sendTree({ plan, workspace, layer, warn }: Filling, client: Runne
       missing.push(file);
       warn(`not in the copy: ${file}: ${why}`);
     },
-    apartIn(plan.brought, workspace),
+    pathsFromImage(plan.brought, workspace),
   );
   const words = [
     "tar",
@@ -80,7 +80,7 @@ async function sendTree({ plan, workspace, layer, warn }: Filling, client: Runne
 }
 
 /** Copies the folder: what a box writes there is lost with the box. */
-async function bring({ from, to }: PodPlan["brought"][number], client: RunnerClient): Promise<void> {
+async function copyIntoPod({ from, to }: PodPlan["brought"][number], client: RunnerClient): Promise<void> {
   const words = ["sh", "-c", BRING, from, to];
   const command = { words, folder: "/", timeoutMs: HOUR_MS, keep: { head: 0, tail: 2000 } };
   const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: "/" }).ended;
@@ -96,15 +96,15 @@ async function bring({ from, to }: PodPlan["brought"][number], client: RunnerCli
 const BRING = `mkdir -p -- "$1" && exec find "$0" -mindepth 1 -maxdepth 1 -exec cp -a --no-preserve=ownership -t "$1" -- {} +`;
 
 /** Paths in the workspace that come from the image in the box: those of the host are neither sent nor changed. */
-export const apartIn = (brought: PodPlan["brought"], workspace: string): readonly string[] =>
+export const pathsFromImage = (brought: PodPlan["brought"], workspace: string): readonly string[] =>
   brought.filter(({ to }) => isInside(workspace, to)).map(({ to }) => path.relative(workspace, to));
 
 const HOUR_MS = 3_600_000;
 
 /** Replaces the layer's tree with the pod's tree, completely or not at all. */
-async function bringBack(plan: TreePlan, layer: Layer, client: RunnerClient): Promise<void> {
+async function copyTreeBack(plan: TreePlan, layer: Layer, client: RunnerClient): Promise<void> {
   const { folder } = layer;
-  const apart = apartIn(plan.brought, plan.workspace);
+  const apart = pathsFromImage(plan.brought, plan.workspace);
   const aside = path.join(folder, "tree.new");
   await removeTree(aside);
   await mkdir(aside, { mode: 0o700 });
@@ -159,7 +159,7 @@ async function unpackedFrom(
     keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
     ...(input === undefined ? {} : { input }),
     onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
-      if (stream === "stdout" && !archive.write(bytes)) return drained(archive);
+      if (stream === "stdout" && !archive.write(bytes)) return awaitDrain(archive);
     },
   };
   const taken = take(archive as AsyncIterable<Buffer>);
@@ -177,7 +177,7 @@ async function unpackedFrom(
 }
 
 /** Resolves when the archive accepts more data, or is closed. */
-function drained(archive: PassThrough): Promise<void> {
+function awaitDrain(archive: PassThrough): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       archive.off("drain", done).off("close", done);
@@ -269,7 +269,8 @@ export class PodHome {
     const deleted = fresh.filter(({ what }) => what === "deleted").map((each) => each.path);
     const there = fresh.filter(({ what }) => what !== "deleted").map((each) => each.path);
     try {
-      if (number === 1) await noteApart(this.#layer, apartIn(this.#plan.brought, this.#plan.workspace));
+      if (number === 1)
+        await noteApart(this.#layer, pathsFromImage(this.#plan.brought, this.#plan.workspace));
       const packing = {
         folder: this.#plan.workspace,
         words: NAMED_FILES,
@@ -345,7 +346,7 @@ export async function allBrought(
   home: PodHome | undefined,
 ): Promise<void> {
   try {
-    await bringBack(plan, layer, client);
+    await copyTreeBack(plan, layer, client);
   } catch (thrown) {
     const missing = home?.missing ?? "";
     const since =

@@ -43,7 +43,7 @@ import {
   type PodPlan,
   podSpec,
 } from "./pod-spec.ts";
-import { allBrought, apartIn, fill, PodHome } from "./pod-tree.ts";
+import { allBrought, pathsFromImage, fill, PodHome } from "./pod-tree.ts";
 import { createdPod, podOf, type PodState, type Starting } from "./pod-watch.ts";
 
 export interface PodMaker {
@@ -149,7 +149,7 @@ export async function startPodBox(
             ),
           ).layer;
     if (layer !== null) await foldPieces(layer);
-    await refuseTooLarge(folder, undefined, apartIn(request.wants.brought, folder));
+    await refuseTooLarge(folder, undefined, pathsFromImage(request.wants.brought, folder));
     reaped = reapPods(maker.cluster, maker).catch(() => []);
     const plan = await planOf(maker, { ...request, mode }, workspace);
     return await openFromPoolOrOwn({ maker, request, workspace, layer, plan }, { locks, reaped }, signal);
@@ -244,7 +244,7 @@ async function openPod(making: Making, { locks, things }: Cleanup, signal: Abort
   await tellGit(maker, client);
   await still();
   const network = await networkIn(making, client, things);
-  const apart = apartIn(plan.brought, workspace.path).map((name) => path.join(workspace.path, name));
+  const apart = pathsFromImage(plan.brought, workspace.path).map((name) => path.join(workspace.path, name));
   if (request.watchChanges) await snapshotIn(client, workspace.path, apart);
   const home =
     layer !== null && plan.mode !== "read-only" && request.watchChanges

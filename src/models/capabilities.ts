@@ -55,8 +55,8 @@ type Value<T> = readonly [T, Origin];
 export function capabilitiesOf(model: string, { user, maxContext, probe, server }: Sources): Capabilities {
   const own = ownRowOf(user, model);
   const row = rowOf(model);
-  const context = bounded(
-    first<number>([
+  const context = limitValue(
+    firstKnown<number>([
       [own?.context, "user"],
       [server.context, "server"],
       [row?.context, "table"],
@@ -64,7 +64,7 @@ export function capabilitiesOf(model: string, { user, maxContext, probe, server 
     ]),
     maxContext,
   );
-  const tools = first<boolean>([
+  const tools = firstKnown<boolean>([
     [own?.tools, "user"],
     [own?.calls === undefined ? undefined : own.calls === "native", "user"],
     [probe === null ? null : probe === "native", "probe"],
@@ -72,18 +72,18 @@ export function capabilitiesOf(model: string, { user, maxContext, probe, server 
     [row?.tools, "table"],
     [UNKNOWN.tools, "guess"],
   ]);
-  const calls = first<CallForm>([
+  const calls = firstKnown<CallForm>([
     [own?.calls, "user"],
     [own?.tools === undefined ? probe : undefined, "probe"],
     [tools[0] ? "native" : "text", tools[1]],
   ]);
-  const thinking = first<boolean>([
+  const thinking = firstKnown<boolean>([
     [own?.thinking, "user"],
     [server.thinking, "server"],
     [row?.thinking, "table"],
     [UNKNOWN.thinking, "guess"],
   ]);
-  const cache = first<boolean>([
+  const cache = firstKnown<boolean>([
     [server.cache, "server"],
     [row?.cache, "table"],
     [UNKNOWN.cache, "guess"],
@@ -117,12 +117,12 @@ export function wantedWindow(
   return own === undefined ? maxContext : Math.min(own, maxContext ?? own);
 }
 
-function first<T>(values: readonly (readonly [T | null | undefined, Origin])[]): Value<T> {
+function firstKnown<T>(values: readonly (readonly [T | null | undefined, Origin])[]): Value<T> {
   for (const [value, origin] of values) if (value !== null && value !== undefined) return [value, origin];
   throw new Error("the last value is always there");
 }
 
-const bounded = (value: Value<number>, most: number | null): Value<number> =>
+const limitValue = (value: Value<number>, most: number | null): Value<number> =>
   most !== null && most < value[0] ? [most, "user"] : value;
 
 /**

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
-import { endless } from "./model-api.ts";
+import { endlessReply } from "./model-api.ts";
 import { afterWaiting } from "../platform/waits.ts";
 
 /**
@@ -139,7 +139,7 @@ export async function* linesOf(
       parts = [other];
       length = other.length;
     }
-    if (length > longest) throw endless("the server sends an endless line");
+    if (length > longest) throw endlessReply("the server sends an endless line");
   }
   parts.push(decoder.decode());
   yield* unlessBlank(parts);
@@ -155,7 +155,7 @@ export async function* chunksOf(response: IncomingMessage, most: number): AsyncG
   let came = 0;
   for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     came += chunk.length;
-    if (came > most) throw endless("the server's reply is endless: it was cut off at the limit");
+    if (came > most) throw endlessReply("the server's reply is endless: it was cut off at the limit");
     yield chunk;
   }
 }

@@ -110,7 +110,7 @@ export const MAX_STREAM_LENGTH = 2 ** 26;
 export const MAX_BODY_LENGTH = 2 ** 24;
 
 /** Another attempt would give the same result. */
-export const endless = (what: string): WireFailure => new WireFailure("cut", what);
+export const endlessReply = (what: string): WireFailure => new WireFailure("cut", what);
 
 const MAX_REASON_LENGTH = 2000;
 

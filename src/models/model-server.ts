@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { ailing, unhealthy, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
+import {
+  warningHealth,
+  unhealthy,
+  EXIT,
+  HarnessError,
+  type Health,
+  healthy,
+  reasonOf,
+} from "../core/errors.ts";
 import { formatCount } from "../core/wording.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type HttpAnswer, askJson } from "./http-request.ts";
@@ -136,7 +144,7 @@ function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: 
       if (answer.status === 404)
         return fail(`${base} has no list of models (HTTP 404)`, rightBase(provider, base));
       if (answer.status === 429)
-        return ailing("model.server", `${base} asks to wait (HTTP 429)`, "harness doctor");
+        return warningHealth("model.server", `${base} asks to wait (HTTP 429)`, "harness doctor");
       return fail(`${base} answers HTTP ${answer.status}`, OTHER_BASE);
   }
 }
@@ -159,7 +167,7 @@ function nameHealth(model: string, listed: ListedModel | undefined, all: readonl
   if (listed !== undefined) return healthy("model.name", model);
   const other = all.find(({ id }) => kindOf(id, null) === "chat")?.id;
   const remedy = `harness config set chat_model ${other === undefined ? "NAME" : quoted(other)}`;
-  return ailing("model.name", `${model} is not in the server's list`, remedy);
+  return warningHealth("model.name", `${model} is not in the server's list`, remedy);
 }
 
 function contextHealth(
@@ -173,11 +181,11 @@ function contextHealth(
   if (bounds.length > 0) {
     const tokens = Math.min(...bounds);
     if (tokens >= SMALL_CONTEXT) return healthy("model.context", `${formatCount(tokens)} tokens`);
-    return ailing("model.context", `${formatCount(tokens)} tokens; too few for most tasks`, setIt);
+    return warningHealth("model.context", `${formatCount(tokens)} tokens; too few for most tasks`, setIt);
   }
   return needsKey(provider, base)
     ? healthy("model.context", "as the provider sets it")
-    : ailing(
+    : warningHealth(
         "model.context",
         "the server does not report it; without a limit, a long prompt may be cut",
         setIt,

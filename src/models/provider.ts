@@ -19,7 +19,7 @@ import { HeldReply, heldSchema, Holding, type KnownModel, withForm } from "./hel
 import {
   asFailure,
   type Clock,
-  endless,
+  endlessReply,
   inShort,
   type RequestLimits,
   LIMITS,
@@ -308,7 +308,8 @@ class Exchange {
 
   #afterReply(reply: Reply, found: ReadCalls): ProviderEvent {
     if (isEmpty(reply, found)) return this.#afterEmpty(reply);
-    if (reply.cut) return this.#failed(endless("the model's reply is endless: it was cut off at the limit"));
+    if (reply.cut)
+      return this.#failed(endlessReply("the model's reply is endless: it was cut off at the limit"));
     if (reply.stop === "filtered") return this.#failed(filtered());
     const { model } = this.#request;
     if (this.#trial !== null) this.#setup.fallbacks.add(model, this.#trial);

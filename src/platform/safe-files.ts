@@ -108,7 +108,7 @@ export function readRegularSync(
     let length = 0;
     for (let more = 1; more > 0 && length < buffer.length; length += more)
       more = readSync(descriptor, buffer, length, buffer.length - length, length);
-    return filled(buffer, length, stats);
+    return filledPart(buffer, length, stats);
   } finally {
     closeSync(descriptor);
   }
@@ -126,7 +126,7 @@ export async function readWhole(
   let length = 0;
   for (let more = 1; more > 0 && length < buffer.length; length += more)
     ({ bytesRead: more } = await handle.read(buffer, length, buffer.length - length, length));
-  return filled(buffer, length, stats);
+  return filledPart(buffer, length, stats);
 }
 
 const UNKNOWN_SIZE = 2 ** 16;
@@ -136,7 +136,7 @@ function bufferFor({ size }: Stats, max: number): Buffer {
   return Buffer.allocUnsafe(size === 0 ? Math.min(max, UNKNOWN_SIZE) + 1 : size);
 }
 
-function filled(buffer: Buffer, length: number, { size }: Stats): Buffer {
+function filledPart(buffer: Buffer, length: number, { size }: Stats): Buffer {
   if (size === 0 && length === buffer.length) throw new TooLargeError(length);
   return buffer.subarray(0, length);
 }

@@ -1,4 +1,4 @@
-import { fold, isDependencies, isInside, namesFrom, protectedName } from "../core/file-names.ts";
+import { foldName, isDependencies, isInside, namesFrom, protectedName } from "../core/file-names.ts";
 import { asFields, isFields, parsedJson } from "../core/raw-data.ts";
 import { type GitEntry, type Handoff, type Tier, TIERS } from "../core/run-record.ts";
 import { DANGEROUS, LOOK } from "./handoff-names.generated.ts";
@@ -189,7 +189,7 @@ interface InGit {
 }
 
 function inGit(names: readonly string[]): InGit | undefined {
-  const at = names.findIndex((name) => fold(name) === ".git");
+  const at = names.findIndex((name) => foldName(name) === ".git");
   return at === -1 ? undefined : { directory: names.slice(0, at + 1).join("/"), inner: names.slice(at + 1) };
 }
 
@@ -202,7 +202,7 @@ function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet
       reason: "a new git repository: git obeys its hooks and settings",
     };
   const [first = ""] = inner;
-  if (inner.length > 0 && DATA.has(fold(first).replace(/\.lock$/, "")))
+  if (inner.length > 0 && DATA.has(foldName(first).replace(/\.lock$/, "")))
     return { path: directory, tier: "look", reason: "git: commits, branches or the index were changed" };
   return {
     path,
@@ -284,7 +284,7 @@ function asChanged({ kind, path, what, mode, oldMode, target }: GitEntry): reado
 function oddIn({ kind, path, what, target }: GitEntry): readonly Handoff[] {
   const dangerous = (reason: string): readonly Handoff[] => [{ path, tier: "dangerous", reason }];
   if (what === "deleted") return [];
-  if (path.split("/").some((name) => fold(name) === ".git"))
+  if (path.split("/").some((name) => foldName(name) === ".git"))
     return dangerous(protectedName(".git", true)?.why ?? "git");
   if (kind === "repository")
     return dangerous("a nested repository (a submodule): git obeys its hooks and settings");
@@ -323,7 +323,7 @@ function tables(): readonly [ReadonlyMap<string, Known>, readonly Pattern[]] {
 
 /** The table row of one name of a path. */
 export function knownName(name: string): Known | undefined {
-  const folded = fold(name);
+  const folded = foldName(name);
   return (
     EXACT.get(folded) ??
     PATTERNS.find(

@@ -341,7 +341,7 @@ function whyTooBroad(rule: UserRule): TooBroad | undefined {
   return broadPrefix(rule) ?? broadEffect(rule) ?? broadPath(rule) ?? broadHost(rule);
 }
 
-const blame = (key: string, message: string): TooBroad => ({ key, message });
+const tooBroad = (key: string, message: string): TooBroad => ({ key, message });
 
 /** The word without its folders, and also without its version: `/usr/bin/python3.12` becomes python. */
 const plainNames = (word: string): readonly string[] => {
@@ -353,21 +353,24 @@ function broadPrefix({ prefix, exact, host, arg }: UserRule): TooBroad | undefin
   if (prefix === null)
     return arg === null
       ? undefined
-      : blame("arg", "an argument alone names no program: give the prefix that it belongs to");
+      : tooBroad("arg", "an argument alone names no program: give the prefix that it belongs to");
   const [programs = new Set<string>(), second] = prefix;
   for (const word of exact ? [] : programs) {
     const names = plainNames(word);
     if (names.some((name) => RUNNING_WHAT_FOLLOWS.has(name)))
-      return blame("prefix", `${word} runs another command: give the words of that command, without ${word}`);
+      return tooBroad(
+        "prefix",
+        `${word} runs another command: give the words of that command, without ${word}`,
+      );
     if (!names.some((name) => RUNNING_OTHERS.has(name))) continue;
     if (second === undefined && host === null)
-      return blame(
+      return tooBroad(
         "prefix",
         `${word} alone is too broad: it can run or fetch anything; give the next word too`,
       );
     const option = second === undefined ? undefined : [...second].find((each) => each.startsWith("-"));
     if (option !== undefined)
-      return blame(
+      return tooBroad(
         "prefix",
         `${word} ${option} is too broad: an option does not say what runs; give all words, and exact = true`,
       );
@@ -377,12 +380,12 @@ function broadPrefix({ prefix, exact, host, arg }: UserRule): TooBroad | undefin
 
 function broadEffect({ effect, path, host, prefix }: UserRule): TooBroad | undefined {
   const never = effect?.find(isNeverAllowed);
-  if (never !== undefined) return blame("effect", `no rule can allow ${never}`);
+  if (never !== undefined) return tooBroad("effect", `no rule can allow ${never}`);
   if (prefix === null && path === null && host === null)
-    return blame("effect", "an effect alone is too broad to be allowed: add a prefix, a path or a host");
+    return tooBroad("effect", "an effect alone is too broad to be allowed: add a prefix, a path or a host");
   const [stranger] = effect?.filter((name) => !PATH_EFFECTS.has(name) && name !== "network") ?? [];
   if (prefix === null && stranger !== undefined)
-    return blame(
+    return tooBroad(
       "effect",
       `${stranger} has no path and no host: add the prefix of the command that may do it`,
     );
@@ -400,12 +403,12 @@ const takesInAll = (each: PathPattern): boolean =>
 function broadPath({ path, effect, prefix, exact }: UserRule): TooBroad | undefined {
   if (path === null || exact) return undefined;
   if (effect === null && prefix === null)
-    return blame(
+    return tooBroad(
       "path",
       'a path alone is too broad to be allowed: say which effect, such as effect = "read"',
     );
   return path.some(takesInAll)
-    ? blame("path", 'matches nearly everything: name a folder further down, such as "build/**"')
+    ? tooBroad("path", 'matches nearly everything: name a folder further down, such as "build/**"')
     : undefined;
 }
 
@@ -415,12 +418,12 @@ const takesMany = (each: Wildcard): boolean =>
 
 function broadHost({ host }: UserRule): TooBroad | undefined {
   return host?.some(takesMany) === true
-    ? blame("host", 'matches too many hosts: give a name, or "*.example.com"')
+    ? tooBroad("host", 'matches too many hosts: give a name, or "*.example.com"')
     : undefined;
 }
 
 /** A rule may allow all tools of a server, whose names begin with the name that the user gave it, but not all tools. */
 const broadTool = ({ tool }: UserRule): TooBroad | undefined =>
   tool?.some(([first = ""]) => first === "") === true
-    ? blame("tool", 'matches every tool: give a name, or "server__*"')
+    ? tooBroad("tool", 'matches every tool: give a name, or "server__*"')
     : undefined;

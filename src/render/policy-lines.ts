@@ -8,7 +8,7 @@ import {
 } from "../core/decision.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import { counted } from "../core/wording.ts";
-import { type Cell, cellsOf, fitToWidth, hanging, widthOf } from "./tty/columns.ts";
+import { type Cell, cellsOf, fitToWidth, hangingIndent, widthOf } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
@@ -57,7 +57,7 @@ export function explanation(explained: Explained, stream: Output): string {
     "effects",
     ...effectLines(effects),
     "",
-    `contained   ${hanging(decision.contained ? CONTAINED : NOT_CONTAINED, 12, stream)}`,
+    `contained   ${hangingIndent(decision.contained ? CONTAINED : NOT_CONTAINED, 12, stream)}`,
     `unattended  ${unattendedWords(explained)}`,
     ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
   ].join("\n");

@@ -4,7 +4,7 @@ import type { Capabilities } from "../core/model-provider.ts";
 import { visibleLine } from "../core/visible.ts";
 import { formatCount, formatDuration, formatSize } from "../core/wording.ts";
 import type { StepLine } from "./search-lines.ts";
-import { alignedRows, columnsOf, hanging, padded } from "./tty/columns.ts";
+import { alignedRows, columnsOf, hangingIndent, padded } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 /** The closing table: what runs, what replaces what, and what to type next. */
@@ -35,7 +35,7 @@ export function healthTable(checks: readonly Health[], stream: Output): string {
   return checks
     .map(({ id, state, detail, remedy }) => {
       const [colour, mark] = HEALTH_MARKS[state];
-      const head = `${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${hanging(detail, width + 8, stream)}\n`;
+      const head = `${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${hangingIndent(detail, width + 8, stream)}\n`;
       return remedy === ""
         ? head
         : `${head}${" ".repeat(width + 8)}${styleText("bold", "next:", { stream })} ${remedy}\n`;

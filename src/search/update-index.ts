@@ -292,7 +292,7 @@ async function changeIn(
     { deep: true, signal },
   );
   if (below === undefined || below.some(({ path }) => isRuleFile(path))) return undefined;
-  return { found: [...level, ...below], scope: new Set([...folders, ...goneFrom(look)]) };
+  return { found: [...level, ...below], scope: new Set([...folders, ...unreadFolders(look)]) };
 }
 
 /** Whether box and host show the same folders in `listed`, of those that the catalog knows. */
@@ -328,7 +328,7 @@ function areRulesUnchanged(
 }
 
 /** Known folders that could not be read; their parent shows why. */
-const goneFrom = ({ known, visited }: ChangedFolders): readonly string[] =>
+const unreadFolders = ({ known, visited }: ChangedFolders): readonly string[] =>
   [...known].filter((folder) => !visited.has(folder));
 
 function withAbove(folders: ReadonlySet<string>): ReadonlySet<string> {

@@ -67,7 +67,7 @@ export interface BugReport {
 }
 
 /** The content of the report, in words. */
-export const holdsOf = ({ checks, settings, variables, logs }: BugReport): readonly string[] => [
+export const contentsOfReport = ({ checks, settings, variables, logs }: BugReport): readonly string[] => [
   "versions of harness, node and the system",
   `${checks.length} results of doctor`,
   `${settings.length} settings that differ from the default, and who set them`,
@@ -103,7 +103,7 @@ export function bugReportText(report: BugReport, redact: (text: string) => strin
   const head = [
     "A harness report for a bug. Read it before you share it.",
     `made ${new Date(Math.floor(report.made)).toISOString()}`,
-    `holds: ${holdsOf(report).join("; ")}`,
+    `holds: ${contentsOfReport(report).join("; ")}`,
     `left out: ${LEFT_OUT}`,
   ];
   const body = sections.flatMap(([title, lines]) => [

@@ -1,7 +1,7 @@
 /** Reads the files that say what builds, tests and set-ups of the other ecosystems run. */
 import { folderBefore } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
-import { imitatedBy, isKnownAddress } from "./known-names.ts";
+import { imitatedRegistry, isKnownAddress } from "./known-names.ts";
 import { type Findings, lineAt, type LookedAtFile } from "./look/looked-at.ts";
 import { makefileParts, XML_BUILDS } from "./build-languages.ts";
 import { fieldAt, fieldsOf, textsIn, tomlOf } from "./manifests.ts";
@@ -82,7 +82,7 @@ function cargoPrograms(fields: Fields | undefined): readonly (readonly [key: str
 }
 
 function lookAtCargoRegistry(address: string, path: string, found: Findings): void {
-  if (imitatedBy(address) !== undefined) found.add("install.imitated", address, { path });
+  if (imitatedRegistry(address) !== undefined) found.add("install.imitated", address, { path });
   else if (!isKnownAddress(address, "cargo") && !/github\.com\/rust-lang\//.test(address))
     found.add(/^(?:sparse\+)?http:/.test(address) ? "install.insecure" : "install.registry", address, {
       path,
@@ -241,7 +241,7 @@ async function composerPlugin(
 function lookAtRepositories(fields: Fields | undefined, path: string, found: Findings): void {
   for (const each of textsIn(fields?.["repositories"]))
     if (/^http:\/\/(?!localhost|127\.)/.test(each)) found.add("install.insecure", each, { path });
-    else if (imitatedBy(each) !== undefined) found.add("install.imitated", each, { path });
+    else if (imitatedRegistry(each) !== undefined) found.add("install.imitated", each, { path });
     else if (each.startsWith("https:") && !isKnownAddress(each, "composer"))
       found.add("install.registry", each, { path });
 }

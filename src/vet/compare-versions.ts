@@ -85,7 +85,7 @@ function changeLines(does: string, what: ReadonlySet<string>): readonly string[]
     : [...all.slice(0, MAX_LINES), `${does} ${all.length - MAX_LINES} more`];
 }
 
-function contacted({ connections, observed }: VetStep): readonly string[] {
+function contactedAddresses({ connections, observed }: VetStep): readonly string[] {
   const addresses = observed.acts.flatMap((act) =>
     (act.kind === "connect" || act.kind === "send") &&
     act.family === "ip" &&
@@ -123,7 +123,7 @@ const pathsOf = (acts: VetStep["observed"]["acts"], kinds: ReadonlySet<string>):
 const isPersonal = (path: string): boolean => /^\/(?:home\/box|root|etc|opt|usr\/local|var|srv)\//.test(path);
 
 const KINDS_OF_DEEDS: readonly (readonly [does: string, what: (step: VetStep) => readonly string[]])[] = [
-  ["contacts", contacted],
+  ["contacts", contactedAddresses],
   ["runs", programs],
   ["writes", writtenPaths],
   ["changes", ({ changes }) => [...changes.modified, ...changes.deleted]],

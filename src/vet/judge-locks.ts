@@ -2,7 +2,7 @@
 import { lastName } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
 import { type Ecosystem, fieldAt, fieldsOf, type LockEntry, OF_GO_MOD, tomlOf } from "./manifests.ts";
-import { hasLookAlike, imitatedBy, isKnownHost, nearName } from "./known-names.ts";
+import { hasLookAlike, imitatedRegistry, isKnownHost, nearName } from "./known-names.ts";
 import type { Findings, LookedAtFile } from "./look/looked-at.ts";
 
 const isPublic = (ecosystem: Ecosystem, host: string): boolean =>
@@ -96,11 +96,11 @@ function judgeAddress(entry: LockEntry, most: string, found: Findings): void {
     addFinding(entry, "lock.insecure", resolved, found);
   else if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(host) && !LOCAL.test(host))
     addFinding(entry, "lock.host", resolved, found);
-  else if (imitatedBy(resolved.replace(/^[\w-]+\+/, "")) !== undefined)
+  else if (imitatedRegistry(resolved.replace(/^[\w-]+\+/, "")) !== undefined)
     addFinding(
       entry,
       "lock.host",
-      `${resolved}: it imitates ${imitatedBy(resolved.replace(/^[\w-]+\+/, ""))}`,
+      `${resolved}: it imitates ${imitatedRegistry(resolved.replace(/^[\w-]+\+/, ""))}`,
       found,
     );
   else if (host !== "" && host !== most && !isPublic(ecosystem, host))

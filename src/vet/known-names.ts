@@ -159,7 +159,7 @@ const REGISTRIES = (["npm", "pip", "cargo", "composer", "gem", "maven"] as const
  * The registry that an address only looks like: the registry's host with more after it, with other separators, or with
  * one letter changed.
  */
-export function imitatedBy(address: string): string | undefined {
+export function imitatedRegistry(address: string): string | undefined {
   const host = /^[\w+]+:\/\/(?:[^/@\s]*@)?([^/:?#\s]+)/.exec(address)?.[1]?.toLowerCase() ?? "";
   if (host === "" || [...BY_KIND.values()].some((hosts) => hosts.has(host))) return undefined;
   const plain = host.replaceAll("-", ".");

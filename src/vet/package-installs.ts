@@ -1,7 +1,7 @@
 /** Looks at what runs, and where things come from, when somebody installs packages of npm's kind or Python's. */
 import { folderBefore } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
-import { imitatedBy, isKnownAddress } from "./known-names.ts";
+import { imitatedRegistry, isKnownAddress } from "./known-names.ts";
 import { isApart } from "./look/danger.ts";
 import { type Findings, lineAt, type LookedAtFile } from "./look/looked-at.ts";
 import { fieldAt, fieldsOf, isUsualProgram, textIn, textsIn, tomlOf } from "./manifests.ts";
@@ -171,7 +171,7 @@ function registryRule(
   kind: "npm" | "pip",
 ): "install.insecure" | "install.imitated" | "install.registry" | undefined {
   if (/^http:\/\/(?!localhost|127\.)/.test(address)) return "install.insecure";
-  if (imitatedBy(address) !== undefined) return "install.imitated";
+  if (imitatedRegistry(address) !== undefined) return "install.imitated";
   return isKnownAddress(address, kind) ? undefined : "install.registry";
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { bound, MAX_BYTES } from "../../src/agent/call-result.ts";
+import { cutToBounds, MAX_BYTES } from "../../src/agent/call-result.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
 import { visible } from "../../src/core/visible.ts";
 import { memoryOutputs } from "../fakes/tool-context.ts";
@@ -45,15 +45,15 @@ async function paged(outputs: ReturnType<typeof memoryOutputs>, id: string, from
 
 test("a short result is sent to the model unchanged and is not stored", () => {
   const outputs = memoryOutputs();
-  assert.deepEqual(bound("all\nof it\n", outputs), { text: "all\nof it\n" });
-  assert.deepEqual(bound("é".repeat(MAX_BYTES / 2), outputs), { text: "é".repeat(MAX_BYTES / 2) });
+  assert.deepEqual(cutToBounds("all\nof it\n", outputs), { text: "all\nof it\n" });
+  assert.deepEqual(cutToBounds("é".repeat(MAX_BYTES / 2), outputs), { text: "é".repeat(MAX_BYTES / 2) });
   assert.deepEqual(outputs.kept, []);
 });
 
 test("the model gets whole lines from the head and tail of a long result, and a note on how to read the rest", () => {
   const outputs = memoryOutputs();
   const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}`);
-  const { text, full } = bound(lines.join("\n"), outputs);
+  const { text, full } = cutToBounds(lines.join("\n"), outputs);
   assert.equal(full, "o1");
   const [, left, total, next] = MARKER.exec(text) ?? [];
   const [head = "", tail = ""] = text.split(new RegExp(MARKER.source.replaceAll(/\(([^?])/g, "(?:$1")));
@@ -68,15 +68,15 @@ test("the model gets whole lines from the head and tail of a long result, and a 
 test("a single line of 600 KB is cut, and its pages return it whole", async () => {
   const outputs = memoryOutputs();
   const line = "minified;é😀".repeat(50_000);
-  const { text, full = "" } = bound(line, outputs);
+  const { text, full = "" } = cutToBounds(line, outputs);
   assert.ok(Buffer.byteLength(text) <= MAX_BYTES);
   assert.equal(await paged(outputs, full, 0), line);
 });
 
 test("control characters are made visible in what is sent and what is stored, and CRLF becomes a line end", () => {
   const outputs = memoryOutputs();
-  assert.equal(bound("\u001B[2J\r\nx\u202E", outputs).text, "␛[2J\nx<U+202E>");
-  bound("\u001B[2J\r\n".repeat(10_000), outputs);
+  assert.equal(cutToBounds("\u001B[2J\r\nx\u202E", outputs).text, "␛[2J\nx<U+202E>");
+  cutToBounds("\u001B[2J\r\n".repeat(10_000), outputs);
   assert.deepEqual(outputs.kept, ["␛[2J\n".repeat(10_000)]);
 });
 
@@ -99,7 +99,7 @@ test("any text is cut to 30,000 bytes of valid UTF-8, and its head and pages res
     fc.asyncProperty(runs, async (parts) => {
       const given = parts.map(([units, times]) => units.join("").repeat(times)).join("");
       const outputs = memoryOutputs();
-      const { text, full } = bound(given, outputs);
+      const { text, full } = cutToBounds(given, outputs);
       assert.ok(Buffer.byteLength(text) <= MAX_BYTES);
       assert.ok(text.isWellFormed());
       const whole = visible(given.toWellFormed());

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Box } from "../../src/core/ports.ts";
-import { gather } from "../../src/agent/workspace-facts.ts";
+import { gatherFacts } from "../../src/agent/workspace-facts.ts";
 import { skip } from "../fixtures/engine.ts";
 import { realBox } from "../fixtures/real-box.ts";
 
@@ -22,7 +22,7 @@ test("one command in the box describes a workspace", { skip }, async () => {
     "with space/f.txt": "1",
     ".env": "",
   });
-  const got = await gather(made.box, never);
+  const got = await gatherFacts(made.box, never);
   assert.match(got.system, /\S+ (?:x86_64|aarch64)$/);
   assert.match(got.tools, /\bgit\b.*\bnode\b/);
   assert.deepEqual(got.names, ["AGENTS.md", "a/", "node_modules/", "with space/", ".env", ".keep"]);
@@ -47,7 +47,7 @@ test(
      git config core.fsmonitor "$PWD/.git/trap" && git config core.hooksPath .git/hooks
      for n in $(seq 30); do touch "new $n"; done`,
     );
-    const got = await gather(made.box, never);
+    const got = await gatherFacts(made.box, never);
     assert.equal(got.branch, "trunk");
     assert.deepEqual(
       got.commits.map((line) => line.trim().replace(/^\w+ /, "")),
@@ -72,7 +72,7 @@ test("large, broken or outside files are described in part or not at all", { ski
      mkdir -p 1/2/3/4/5/6/7/8/9; touch 1/2/3/4/5/6/7/8/9/AGENTS.md
      for n in $(seq 100); do touch "f$n"; done`,
   );
-  const got = await gather(made.box, never);
+  const got = await gatherFacts(made.box, never);
   assert.equal(got.names.length, 50);
   assert.equal(got.more.names, 58);
   assert.ok(got.names.includes("AGENTS.md") && !got.names.includes("AGENTS.md/"));
@@ -89,6 +89,6 @@ test("large, broken or outside files are described in part or not at all", { ski
 test("a lost box yields nothing", { skip }, async () => {
   const made = await realBox();
   await made[Symbol.asyncDispose]();
-  const got = await gather(made.box, never);
+  const got = await gatherFacts(made.box, never);
   assert.deepEqual([got.system, got.names, got.instructions], ["", [], []]);
 });

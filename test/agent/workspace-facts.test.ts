@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { briefing, gather, type Gathered } from "../../src/agent/workspace-facts.ts";
+import { briefing, gatherFacts, type Gathered } from "../../src/agent/workspace-facts.ts";
 import { fakeBox } from "../fakes/box.ts";
 
 const never = new AbortController().signal;
@@ -84,7 +84,7 @@ test("the output of the box is parsed, and truncated fields are left out", async
   const files = ["file", "AGENTS.md", "whole", "text\n", "file", "a/CLAUDE.md", "head", "te"];
   const git = ["branch", "main", "commit", "abc one", "status", " M b", "changed", "7"];
   await using box = printing([...fields, ...git, ...files]);
-  assert.deepEqual(await gather(box, never), {
+  assert.deepEqual(await gatherFacts(box, never), {
     system: "Debian\n x86_64",
     tools: "git node",
     branch: "main",
@@ -103,7 +103,7 @@ test("more entries than requested are dropped, and a failed command still yields
     [...many("name"), ...many("status"), ...many("commit"), "changed", "many", ""],
     3,
   );
-  const { names, status, commits, more } = await gather(box, never);
+  const { names, status, commits, more } = await gatherFacts(box, never);
   assert.deepEqual(
     [names.length, status?.length, commits.length, more],
     [50, 20, 3, { names: 0, status: 0 }],
@@ -112,11 +112,11 @@ test("more entries than requested are dropped, and a failed command still yields
 
 test("one command with a time limit and bounded output is used, and a cancelled or lost box yields nothing", async () => {
   await using box = printing(["system", "x", ""]);
-  const { system } = await gather(box, never);
+  const { system } = await gatherFacts(box, never);
   assert.equal(system, "x");
   assert.equal(box.asked.length, 1);
   assert.ok(box.asked[0]?.timeoutMs === 5000 && box.asked[0].keep.head <= 2 ** 18);
-  assert.deepEqual(await gather(box, AbortSignal.abort()), nothing);
+  assert.deepEqual(await gatherFacts(box, AbortSignal.abort()), nothing);
   box.lose("gone");
-  assert.deepEqual(await gather(box, never), nothing);
+  assert.deepEqual(await gatherFacts(box, never), nothing);
 });

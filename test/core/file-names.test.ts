@@ -3,8 +3,8 @@ import test from "node:test";
 import {
   asSeenFrom,
   pathBelow,
-  deceives,
-  fold,
+  whyDeceptive,
+  foldName,
   folderBefore,
   foldPath,
   isInside,
@@ -97,7 +97,7 @@ for (const [name, atTop, is] of [
 
 test("every protected name is listed once, in the form used for comparison, with its reason", () => {
   const names = PROTECTED.map(({ name }) => name);
-  assert.deepEqual(names.map(fold), names);
+  assert.deepEqual(names.map(foldName), names);
   assert.equal(new Set(names).size, names.length);
   assert.ok(PROTECTED.every(({ why }) => why.length > 10));
 });
@@ -113,7 +113,7 @@ test("a path is folded name by name", () => {
     "/",
     "",
   ])
-    assert.equal(foldPath(path), path.split("/").map(fold).join("/"), path);
+    assert.equal(foldPath(path), path.split("/").map(foldName).join("/"), path);
 });
 
 for (const [name, why] of [
@@ -125,7 +125,7 @@ for (const [name, why] of [
   ["\u0440\u0430\u0443", /"pay"/],
 ] as const)
   test(`a deceptive name is reported: ${JSON.stringify(name)}`, () => {
-    assert.match(deceives(name) ?? "", why);
+    assert.match(whyDeceptive(name) ?? "", why);
   });
 
 test("ordinary names in any language are not deceptive", () => {
@@ -137,7 +137,7 @@ test("ordinary names in any language are not deceptive", () => {
     "\u65E5\u672C\u8A9E",
     ".harness/skills/a b/SKILL.md",
   ])
-    assert.equal(deceives(name), undefined, name);
+    assert.equal(whyDeceptive(name), undefined, name);
 });
 
 test("names that look the same have the same skeleton, others do not", () => {

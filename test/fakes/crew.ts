@@ -1,6 +1,6 @@
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { BackgroundTasks, type SubagentStart } from "../../src/agent/background-tasks.ts";
-import { bounded } from "../../src/agent/call-result.ts";
+import { boundResult } from "../../src/agent/call-result.ts";
 import { Compactor } from "../../src/agent/compaction.ts";
 import type { Memory } from "../../src/agent/memory.ts";
 import { foreground, subagent } from "../../src/agent/subagents.ts";
@@ -78,7 +78,7 @@ export function crew(options: CrewOptions): Crew {
     begin,
     parked,
     memory: memory.tasks,
-    bounded: (result) => bounded(context, result),
+    bounded: (result) => boundResult(context, result),
     notice: (text) => parent.emit({ type: "notice", text }),
     now: () => 0,
   });

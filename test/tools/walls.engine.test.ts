@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { BoxRequest } from "../../src/docker/box/prepare-box.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
-import { bound } from "../../src/agent/call-result.ts";
+import { cutToBounds } from "../../src/agent/call-result.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { fakeToolContext, memoryOutputs } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
@@ -81,11 +81,11 @@ test("head and tail of 100 MB of output are kept, and the lost bytes are counted
   const [, lost] = /\n\[… [\d.]+ MiB \((\d+) bytes\) were not kept …\]\n/.exec(text) ?? [];
   assert.equal(Number(lost), 100_000_006 - 5 * 2 ** 19);
   assert.ok(text.startsWith("a line of it\n") && text.endsWith("\nlast"));
-  assert.ok(Buffer.byteLength(bound(text, memoryOutputs()).text) <= 30_000);
+  assert.ok(Buffer.byteLength(cutToBounds(text, memoryOutputs()).text) <= 30_000);
 });
 
 test("control bytes and invalid UTF-8 arrive as harmless text", { skip }, async () => {
   await using one = await shell();
   const { text } = await one.run(String.raw`printf 'a\033[2Jb\000\377\303c\r\nd'; printf '\033]0;t\007' >&2`);
-  assert.equal(bound(text, memoryOutputs()).text, "a␛[2Jb␀\uFFFD\uFFFDc\nd\n[stderr]\n␛]0;t␇");
+  assert.equal(cutToBounds(text, memoryOutputs()).text, "a␛[2Jb␀\uFFFD\uFFFDc\nd\n[stderr]\n␛]0;t␇");
 });

@@ -96,7 +96,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  */
 export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: RunFacts): RunOutcome {
   const { strict } = proved;
-  const broken = brokenOff(ending);
+  const broken = outcomeOfInterruption(ending);
   if (broken !== undefined) return broken;
   const refusal = strict ? calls.findLast(({ refused }) => refused) : standingRefusal(calls);
   if (strict && refusal !== undefined) return refusedBy(refusal);
@@ -173,7 +173,7 @@ export function denialsOf(calls: readonly EndedCall[]): readonly Denial[] {
     }));
 }
 
-function brokenOff(ending: Ending): RunOutcome | undefined {
+function outcomeOfInterruption(ending: Ending): RunOutcome | undefined {
   switch (ending.how) {
     case "cancelled": {
       const [exit_code, reason] = SIGNALS[ending.signal];

@@ -97,7 +97,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
       "model_secret",
       `kubectl create secret generic NAME --from-literal=${modelKeyOf(settings)}=…`,
     );
-  const env = carried(settings);
+  const env = loopEnvironment(settings);
   refuseUngrantable(settings, env);
   const words = ["--json", ...budgetWords(flags)];
   const planned = await plannedRows(request);
@@ -224,7 +224,7 @@ const modelKeyOf = ({ provider }: Settings): string =>
   provider === "anthropic" ? "ANTHROPIC_API_KEY" : provider === "ollama" ? "OLLAMA_HOST" : "HARNESS_BASE_URL";
 
 /** Boxes get their own part of the Kubernetes settings; what only the loop's Job needs stays here. */
-function carried(settings: Settings): Readonly<Record<string, string>> {
+function loopEnvironment(settings: Settings): Readonly<Record<string, string>> {
   const entries = CARRIED.filter(
     (key) => JSON.stringify(settings[key]) !== JSON.stringify(DEFAULTS[key]),
   ).map((key) => [envNameOf(key), printable(key, settings[key])] as const);

@@ -7,7 +7,15 @@ import { thisProcess } from "../../boxes/box-record.ts";
 import { maskedBox } from "../../boxes/masked-box.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { engineText } from "../../core/addresses.ts";
-import { ailing, unhealthy, EXIT, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
+import {
+  warningHealth,
+  unhealthy,
+  EXIT,
+  HarnessError,
+  type Health,
+  healthy,
+  reasonOf,
+} from "../../core/errors.ts";
 import { formatDuration } from "../../core/wording.ts";
 import type { ListedBox, OwnedBox } from "../../core/ports.ts";
 import { folderForMounts } from "../../docker/box/account.ts";
@@ -170,7 +178,7 @@ async function environmentHealth(
   if (record === undefined) return [];
   const note = await podNoteOn({ host, settings, workspace: folder }, record);
   const image = pushedImage(record) ?? "";
-  return [note === undefined ? healthy("environment", image) : ailing("environment", note.text)];
+  return [note === undefined ? healthy("environment", image) : warningHealth("environment", note.text)];
 }
 
 const TRUE = { words: ["true"], timeoutMs: 10_000, keep: { head: 1024, tail: 0 } };

@@ -115,7 +115,7 @@ export function whyNot(settings: McpServerSettings, isOwn: boolean): string | un
 /** The settings with `${VAR}` and `${VAR:-default}` filled in; a text if a variable is missing. */
 export function filledIn(settings: McpServerSettings, env: Env): McpServerSettings | string {
   const missing = new Set<string>();
-  const fill = (text: string): string => filled(text, env, missing);
+  const fill = (text: string): string => fillVariables(text, env, missing);
   const values = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
     Object.fromEntries(Object.entries(record).map(([name, value]) => [name, fill(value)]));
   const whole: McpServerSettings =
@@ -132,7 +132,7 @@ export function filledIn(settings: McpServerSettings, env: Env): McpServerSettin
 
 const VARIABLE = /\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
 
-const filled = (text: string, env: Env, missing: Set<string>): string =>
+const fillVariables = (text: string, env: Env, missing: Set<string>): string =>
   text.replaceAll(VARIABLE, (_, name: string, otherwise: string | undefined) => {
     const value = env[name];
     if (value !== undefined && value !== "") return value;

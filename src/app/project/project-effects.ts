@@ -4,7 +4,7 @@ import { projectServers } from "../../config/mcp-settings.ts";
 import { writtenRules } from "../../config/policy-rules-file.ts";
 import { printable, USERS_OWN } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { deceives } from "../../core/file-names.ts";
+import { whyDeceptive } from "../../core/file-names.ts";
 import { inertJson } from "../../core/visible.ts";
 import { readRecipe, type Recipe } from "../../docker/environments/recipe.ts";
 import { type BroughtFile, type Kind, linesOf, rowOf } from "../../extensions/brought.ts";
@@ -62,7 +62,7 @@ const fileOf = ({ top, files }: Described): string => path.join(top, files[0].pa
 /** Names that may be displayed as if they were others. */
 const deceptiveNames = ({ files }: Described): readonly Doing[] =>
   files.flatMap((file) => {
-    const why = deceives(file.path);
+    const why = whyDeceptive(file.path);
     return why === undefined ? [] : [loosening(`${file.path} is not what its name suggests: ${why}`)];
   });
 

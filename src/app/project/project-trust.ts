@@ -1,5 +1,5 @@
 import type { ProjectText } from "../../config/load-config.ts";
-import { ailing, EXIT, HarnessError, type Health, healthy } from "../../core/errors.ts";
+import { warningHealth, EXIT, HarnessError, type Health, healthy } from "../../core/errors.ts";
 import { hunksOf } from "../../core/line-diff.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { type Kind, linesOf, lookAlikesIn, rowOf } from "../../extensions/brought.ts";
@@ -283,7 +283,8 @@ const GONE = "it was trusted, and is no longer there";
 export async function trustHealth(host: Host, workspace: string): Promise<readonly Health[]> {
   const { shown } = await readTrust(host, workspace);
   const untrusted = untrustedOf(shown);
-  if (untrusted !== undefined) return [ailing("project", visibleLine(untrusted.text), "harness trust")];
+  if (untrusted !== undefined)
+    return [warningHealth("project", visibleLine(untrusted.text), "harness trust")];
   const trusted = shown.items.filter(({ standing }) => standing === "trusted").flatMap(({ files }) => files);
   return trusted.length === 0 ? [] : [healthy("project", visibleLine(`trusted: ${trusted.join(", ")}`))];
 }

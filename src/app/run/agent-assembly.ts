@@ -5,7 +5,7 @@ import {
   type SubagentStart,
   WriteOrder,
 } from "../../agent/background-tasks.ts";
-import { bounded } from "../../agent/call-result.ts";
+import { boundResult } from "../../agent/call-result.ts";
 import { ARTIFACT_SCHEMA, Compactor, type CompactorOptions } from "../../agent/compaction.ts";
 import type { History, PromptSize } from "../../agent/history.ts";
 import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
@@ -165,7 +165,7 @@ function childrenOf(
     begin,
     parked: parked?.children ?? [],
     memory: memory.tasks,
-    bounded: (result) => bounded(context(), result),
+    bounded: (result) => boundResult(context(), result),
     notice: (text) => sink.emit({ type: "notice", text }),
     now: () => performance.now(),
   });

@@ -23,7 +23,7 @@ import { type Links, readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
 import { type RepositoryAround, repositoryAround } from "../project/repository-around.ts";
 import type { LazyBox } from "./lazy-box.ts";
-import { briefing, gather } from "../../agent/workspace-facts.ts";
+import { briefing, gatherFacts } from "../../agent/workspace-facts.ts";
 
 /** State that lasts from request to request of one session: what the model knows, and its tools. */
 export interface SessionState {
@@ -314,7 +314,7 @@ export function briefingFrom(
   { history, signal }: { readonly history: History; readonly signal: AbortSignal },
 ): () => Promise<string | undefined> {
   const gathered = box.opened.then(async (opened) => {
-    const facts = await gather(opened, signal);
+    const facts = await gatherFacts(opened, signal);
     const instructions = facts.instructions.filter(({ path }) => !shown.has(path));
     return briefing({ ...facts, instructions }, { trusted: false, room });
   });

@@ -97,7 +97,7 @@ async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<FileG
   if (isBucketAddress(place)) {
     if (place.endsWith(".tar")) return undefined;
     const { bundlesBelow, isTransient } = await import("../batch/bucket-rows.ts");
-    return { files: bounded(bundlesBelow(env, place), place), isFatal: isTransient };
+    return { files: limitEntries(bundlesBelow(env, place), place), isFatal: isTransient };
   }
   const isFolder = await stat(place).then(
     (stats) => stats.isDirectory(),
@@ -106,7 +106,7 @@ async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<FileG
   return isFolder ? { files: filesIn(place), isFatal: () => false } : undefined;
 }
 
-async function* bounded(files: AsyncIterable<string>, place: string): AsyncGenerator<Candidate> {
+async function* limitEntries(files: AsyncIterable<string>, place: string): AsyncGenerator<Candidate> {
   let entries = 0;
   for await (const file of files) {
     if ((entries += 1) > MAX_ENTRIES) {

@@ -163,7 +163,7 @@ class RequestReader {
         this.#replies.push({ agent, text: event.text, usage: event.usage, calls: [] });
         return;
       case "model.aside":
-        if (event.purpose === "expectation") this.#asides.push(asideOf(event));
+        if (event.purpose === "expectation") this.#asides.push(recordedAside(event));
         return;
       case "model.failed": {
         const { kind, reason } = event;
@@ -291,7 +291,7 @@ const UNBOUNDED_WINDOW = 100_000_000;
 /** This failure is not retried. */
 const NOT_RECORDED = { fail: "refused", reason: "what it expects was not recorded" };
 
-const asideOf = ({ text, usage }: EventOf<"model.aside">): RecordedAside =>
+const recordedAside = ({ text, usage }: EventOf<"model.aside">): RecordedAside =>
   text === undefined ? null : { text, usage };
 
 /** A scenario replaces a mark by the number of the request, so the text is split such that no part contains a mark. */

@@ -15,7 +15,7 @@ import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { quote } from "shell-quote";
 import { errorCode } from "../../core/errors.ts";
-import { fold, protectedName } from "../../core/file-names.ts";
+import { foldName, protectedName } from "../../core/file-names.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { DIRECTORY, O_PATH } from "./safe-paths.ts";
 import type { SharedCopies } from "./shared-copies.ts";
@@ -176,7 +176,7 @@ const GIT: ReadonlySet<string> = new Set([
 ]);
 
 const isObeyed = (name: string): boolean =>
-  name.startsWith(".") || GIT.has(fold(name)) || protectedName(name, true) !== undefined;
+  name.startsWith(".") || GIT.has(foldName(name)) || protectedName(name, true) !== undefined;
 
 /** The path of an entry in a folder that is held open. */
 type EntryPath = (name: string) => string;

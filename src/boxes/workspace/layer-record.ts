@@ -105,7 +105,7 @@ export async function layerOf(stateDir: string, session: string): Promise<Layer 
 /** Makes the layer as a whole or not at all. */
 export async function makeLayer(stateDir: string, record: LayerRecord): Promise<Layer> {
   const folder = folderOf(stateDir, record.session);
-  const aside = await asideOf(stateDir, record.session, NEW);
+  const aside = await newAsideFolder(stateDir, record.session, NEW);
   try {
     await mkdir(aside, { mode: 0o700 });
     if (record.isolation === "overlay")
@@ -156,14 +156,14 @@ async function rewrite(
 
 /** From here on the layer no longer exists; `clearGivenUp` deletes its contents later. */
 export async function giveUpLayer(stateDir: string, session: string): Promise<void> {
-  await rename(folderOf(stateDir, session), await asideOf(stateDir, session, GONE)).catch(
+  await rename(folderOf(stateDir, session), await newAsideFolder(stateDir, session, GONE)).catch(
     (thrown: unknown) => {
       if (errorCode(thrown) !== "ENOENT") throw thrown;
     },
   );
 }
 
-async function asideOf(stateDir: string, session: string, mark: string): Promise<string> {
+async function newAsideFolder(stateDir: string, session: string, mark: string): Promise<string> {
   makeFolder(layersIn(stateDir));
   return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
 }

@@ -3,7 +3,7 @@ import { type Dir, type Dirent, lstatSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode } from "../../core/errors.ts";
-import { fold, isDependencies, protectedName } from "../../core/file-names.ts";
+import { foldName, isDependencies, protectedName } from "../../core/file-names.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { Anchor, openable, unlockFolder } from "./safe-paths.ts";
 
@@ -356,7 +356,7 @@ function kindBy(entry: Omit<Dirent, "name" | "parentPath">): Kind | undefined {
 
 function isProtected(name: string, zone: Zone, atTop: boolean): boolean {
   const text = ASCII.test(name) ? name : Buffer.from(name, "latin1").toString("utf8");
-  return zone === "dependencies" ? fold(text) === ".git" : protectedName(text, atTop) !== undefined;
+  return zone === "dependencies" ? foldName(text) === ".git" : protectedName(text, atTop) !== undefined;
 }
 
 const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { fold, isInside, PROTECTED, protectedName } from "../../core/file-names.ts";
+import { foldName, isInside, PROTECTED, protectedName } from "../../core/file-names.ts";
 import { firstOf } from "../../core/wording.ts";
 import { type ConfigEntry, followPointer, parseGitConfig, pathInGitFile } from "./git-directory.ts";
 import type { Isolation } from "./layer-record.ts";
@@ -188,7 +188,7 @@ function refuseUnnamable(file: string): void {
 const shortened = (text: string): string =>
   text.length > 300 ? `${text.slice(0, 300)}… (${text.length} characters)` : text;
 
-const isDotGit = (file: string): boolean => fold(path.basename(file)) === ".git";
+const isDotGit = (file: string): boolean => foldName(path.basename(file)) === ".git";
 
 function absentNames(root: string, found: readonly string[]): readonly string[] {
   const top = found.filter((file) => path.dirname(file) === root).map((file) => path.basename(file));

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { fold, protectedName } from "../../core/file-names.ts";
+import { foldName, protectedName } from "../../core/file-names.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { firstOf } from "../../core/wording.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -22,9 +22,9 @@ export async function findPlanted(root: string, protection: Protection): Promise
     .filter((name) => protectedName(name, true) !== undefined)
     .map((name) => path.join(root, name));
   // Names that resemble no name in the listing are not looked up one by one.
-  const near = new Set(names.map(fold));
+  const near = new Set(names.map(foldName));
   const named = protection.absent.filter(
-    (file) => path.dirname(file) !== root || near.has(fold(path.basename(file))),
+    (file) => path.dirname(file) !== root || near.has(foldName(path.basename(file))),
   );
   const made = await Promise.all(named.map(async (file) => ((await exists(file)) ? file : "")));
   const repository = isRepository(root, protection) ? [] : headsOf(root, names);

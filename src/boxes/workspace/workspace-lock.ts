@@ -62,7 +62,7 @@ export interface Claim {
 }
 
 /** Readers share; a writer excludes all others from its folder, from all folders above it and from all inside it. */
-export const clash = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
+export const conflicts = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
 
 const overlap = (a: Claim, b: Claim): boolean =>
   a.self === b.self ||
@@ -141,7 +141,7 @@ async function rivalsOf(folder: string, own: LockName, claim: Claim): Promise<re
   const rivals = others.map(async (file): Promise<readonly Rival[]> => {
     if (!(await alive(file.owner))) return [];
     const entry = await readLock(folder, file);
-    if (entry === undefined || (entry !== "odd" && !clash(claim, entry.claim))) return [];
+    if (entry === undefined || (entry !== "odd" && !conflicts(claim, entry.claim))) return [];
     return [{ ...file, entry }];
   });
   return (await Promise.all(rivals)).flat();

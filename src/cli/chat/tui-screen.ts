@@ -17,7 +17,7 @@ import {
 } from "../../render/tui/chat-state.ts";
 import {
   type EditorState,
-  filled,
+  replaceBeforeCursor,
   newEditor,
   press,
   resized,
@@ -397,7 +397,7 @@ export class TuiScreen implements ChatScreen {
     const [first] = hits;
     if (first === undefined) return;
     const fill = hits.length === 1 ? `${first} ` : commonStart(hits);
-    if (fill.length > of.length) this.#editor = filled(this.#editor, cursor - of.length, fill);
+    if (fill.length > of.length) this.#editor = replaceBeforeCursor(this.#editor, cursor - of.length, fill);
     this.#hints = hits.length === 1 ? [] : hintRows(hits, this.#width - 1);
   }
 

@@ -58,7 +58,7 @@ export class Setup extends HarnessCommand {
         confirm: (question) => steps.asking(() => confirm(question, flags.yes, signal)),
         choose: (question, rows) => steps.asking(() => choose(question, rows, { yes: flags.yes, signal })),
       };
-      await bringUp(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });
+      await runSteps(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });
       if (flags.quiet || flags.brief) return;
       stderr.write(setupTable(steps.taken, stderr));
       const untrusted = await untrustedIn(this.host, context.workspace);
@@ -72,7 +72,7 @@ interface SetupParts {
   readonly model: boolean;
 }
 
-async function bringUp(
+async function runSteps(
   context: SetupContext,
   steps: SetupSteps,
   { sidecars, model }: SetupParts,

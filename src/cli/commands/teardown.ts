@@ -23,7 +23,7 @@ export class Teardown extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Teardown);
     const { purge } = flags;
-    if (purge) await agree(flags.yes);
+    if (purge) await requireConsent(flags.yes);
     const models = purge && (flags.yes || ((await hasModels(this.host)) && (await confirm(MODELS, false))));
     const torn = await tearDown(this.host, { images: purge, volumes: purge, models });
     const { boxes, sidecars, images, environments } = torn;
@@ -40,7 +40,7 @@ export class Teardown extends HarnessCommand {
 
 const MODELS = "Also remove the models of the Ollama sidecar? Getting them back means downloading gigabytes.";
 
-async function agree(yes: boolean): Promise<void> {
+async function requireConsent(yes: boolean): Promise<void> {
   const question =
     "Remove the sandbox images, the environments and the sidecar's search index? Sessions stay.";
   if (yes || (await confirm(question, false))) return;

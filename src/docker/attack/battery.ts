@@ -193,7 +193,7 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
   try {
     const token = `token-${randomBytes(12).toString("hex")}`;
     await fill(root, token);
-    if (owner !== null) await giveTo(root, owner);
+    if (owner !== null) await changeOwner(root, owner);
     const counter = { visits: 0 };
     const abstract = `harness-attack-${randomBytes(6).toString("hex")}`;
     const [port, port6] = [
@@ -255,7 +255,7 @@ async function fill(root: string, token: string): Promise<void> {
   }
 }
 
-async function giveTo(folder: string, owner: number): Promise<void> {
+async function changeOwner(folder: string, owner: number): Promise<void> {
   await lchown(folder, owner, owner);
   for (const each of await readdir(folder, { recursive: true }))
     await lchown(path.join(folder, each), owner, owner);

@@ -6,7 +6,7 @@ const FACTS = "an engine that masks paths of /proc and /sys, or --runtime runsc 
 
 const socket = (family: number, type: number, protocol: number): string =>
   `call(41, 198, ${family}, ${type}, ${protocol})`;
-const filled = (path: string): string => `[ "$(head -c 1 ${path} | wc -c)" = 1 ]`;
+const hasContent = (path: string): string => `[ "$(head -c 1 ${path} | wc -c)" = 1 ]`;
 
 /** A 32-bit call on a 64-bit machine: getpid through the old entry of the kernel. */
 const OLD_GATE = `(not arm) and child(lambda: (lambda m: (m.write(b"\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3"),
@@ -216,20 +216,20 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     text: "what /proc and /sys reveal about the machine is hidden",
     attempts: {
       shell: {
-        memory: filled("/proc/kcore"),
-        symbols: filled("/proc/kallsyms"),
-        "how it was started": filled("/proc/cmdline"),
-        keys: filled("/proc/keys"),
-        "whose keys": filled("/proc/key-users"),
-        timers: filled("/proc/timer_list"),
-        disks: filled("/proc/diskstats"),
+        memory: hasContent("/proc/kcore"),
+        symbols: hasContent("/proc/kallsyms"),
+        "how it was started": hasContent("/proc/cmdline"),
+        keys: hasContent("/proc/keys"),
+        "whose keys": hasContent("/proc/key-users"),
+        timers: hasContent("/proc/timer_list"),
+        disks: hasContent("/proc/diskstats"),
         firmware: "ls /sys/firmware | grep .",
         modules: "ls /sys/module | grep .",
       },
     },
     twin: {
       shell: {
-        "what programs need": `${filled("/proc/meminfo")} && ${filled("/proc/cpuinfo")} && ls /sys/fs/cgroup | grep -q .`,
+        "what programs need": `${hasContent("/proc/meminfo")} && ${hasContent("/proc/cpuinfo")} && ls /sys/fs/cgroup | grep -q .`,
       },
     },
     ownKernel: true,

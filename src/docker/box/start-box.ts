@@ -122,7 +122,7 @@ async function openPrepared(
     stateDir: maker.stateDir,
     onWarning: maker.onWarning,
     place: made.place,
-    filled: filledBy(request, maker, prepared),
+    filled: writableFolders(request, maker, prepared),
     tracked,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
     ...(network === undefined ? {} : { network }),
@@ -136,7 +136,7 @@ async function openPrepared(
  * Where commands write besides the workspace: an environment's volumes lie in the engine's folder, and so does a root
  * that can be written; a run's layers over the volumes lie in the state folder.
  */
-const filledBy = (
+const writableFolders = (
   { environment, mode }: BoxRequest,
   { engine, stateDir }: BoxMaker,
   { place }: PreparedBox,

@@ -47,7 +47,7 @@ export const valuesOf = (raw: RawHeaders, name: string): readonly string[] =>
   Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [value] : []));
 
 /** Leaves out the headers of one connection, and these. */
-function endToEnd(raw: RawHeaders, without: ReadonlySet<string> = new Set()): string[] {
+function endToEndHeaders(raw: RawHeaders, without: ReadonlySet<string> = new Set()): string[] {
   const named = valuesOf(raw, "connection").flatMap((value) => value.toLowerCase().split(","));
   const hop = new Set(named.map((name) => name.trim()));
   return Array.from(pairsOf(raw)).flatMap(([name, value]) => {
@@ -141,7 +141,7 @@ async function attempt(forwarding: Forwarding, body: Buffer | null, again: boole
   const raw = [
     "Host",
     forwarding.host,
-    ...endToEnd(request.rawHeaders, REBUILT),
+    ...endToEndHeaders(request.rawHeaders, REBUILT),
     ...(forwarding.extra ?? []),
   ];
   const sent = sendRequest({
@@ -190,13 +190,13 @@ async function smallBody({ request, rewriting, meter, line, idleMs }: Forwarding
     !TEXTUAL.test(headers["content-type"] ?? "")
   )
     return null;
-  const body = await arrived(request, idleMs);
+  const body = await readBodyInTime(request, idleMs);
   if (!meter.take("up", body.length, line)) throw new Error("over the budget");
   return rewriting.requestBody(request, body);
 }
 
 /** However its bytes trickle in, the whole body must be there in this time. */
-async function arrived(request: IncomingMessage, withinMs: number): Promise<Buffer> {
+async function readBodyInTime(request: IncomingMessage, withinMs: number): Promise<Buffer> {
   const body = buffer(request);
   body.catch(() => undefined);
   const late = Promise.withResolvers<never>();
@@ -246,7 +246,7 @@ async function giveBack(
   { response, meter, line, rewriting }: Forwarding,
   answer: IncomingMessage,
 ): Promise<void> {
-  const raw = endToEnd(answer.rawHeaders);
+  const raw = endToEndHeaders(answer.rawHeaders);
   const changes = carriesNothing(response.req, answer) ? [] : (rewriting?.responseBody(answer) ?? []);
   response.sendDate = false;
   response.writeHead(answer.statusCode ?? 502, rewriting?.responseHeaders(raw) ?? raw);

@@ -91,12 +91,12 @@ function readWords({ rest, line, scope }: CopyInstruction): Words {
   const flags = new Map(
     Array.from(flagWords.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
       flag,
-      filled(unquoted(value), scope),
+      expandVariables(unquoted(value), scope),
     ]),
   );
   const plain = rest.slice(flagWords.length);
   const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
-  const [to = "", ...sources] = words.map((word) => filled(word, scope)).toReversed();
+  const [to = "", ...sources] = words.map((word) => expandVariables(word, scope)).toReversed();
   return { flags, plain, to, sources: sources.toReversed() };
 }
 
@@ -208,7 +208,7 @@ function inlineLine(
 ): string | undefined {
   const word = /^<<-?(["']?)([\w.-]+)\1\s/.exec(plain);
   if (sources.length !== 1 || word === null || place.flags.has("checksum")) return undefined;
-  const [text, file] = [word[1] === "" ? filled(body, scope) : body, word[2] ?? ""];
+  const [text, file] = [word[1] === "" ? expandVariables(body, scope) : body, word[2] ?? ""];
   return putAt(place, file, (at) => `printf '%s\\n' ${quoted(text)} > ${at}`);
 }
 
@@ -281,7 +281,7 @@ const USUAL: Readonly<Record<string, string>> = {
 };
 
 /** `$NAME`, `${NAME}`, `${NAME:-else}` and `${NAME:+then}`. */
-export const filled = (text: string, scope: Scope): string =>
+export const expandVariables = (text: string, scope: Scope): string =>
   text.replace(
     /\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})/g,
     (_, bare: string | undefined, name = "", how = "", other = "") => {

@@ -2,7 +2,7 @@ import type { Context } from "./context-files.ts";
 import {
   type CopiedFile,
   Fault,
-  filled,
+  expandVariables,
   joinFolders,
   linesOfCopy,
   quoted,
@@ -197,13 +197,14 @@ class DockerfileReader {
     if (name === "ENV")
       Object.assign(
         stage.env,
-        Object.fromEntries(pairsOf(rest, line).map(([key, value]) => [key, filled(value, stage)])),
+        Object.fromEntries(pairsOf(rest, line).map(([key, value]) => [key, expandVariables(value, stage)])),
       );
-    else if (name === "WORKDIR") stage.folder = joinFolders(stage.folder, filled(unquoted(rest), stage));
+    else if (name === "WORKDIR")
+      stage.folder = joinFolders(stage.folder, expandVariables(unquoted(rest), stage));
     else if (name === "SHELL") stage.shell = wordsOf(rest, line);
     else if (name === "RUN") this.#run(instruction, stage);
     else if (name === "COPY" || name === "ADD") this.#copy(instruction, stage);
-    else if (name === "USER") stage.user = userOf(filled(unquoted(rest), stage), line);
+    else if (name === "USER") stage.user = userOf(expandVariables(unquoted(rest), stage), line);
     else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
     else stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${reason}`);
     return undefined;
@@ -212,7 +213,7 @@ class DockerfileReader {
   #from(rest: string, line: number): void {
     const flags = /^(?:--[\w-]+=\S+\s+)+/.exec(rest)?.[0] ?? "";
     const [, base = "", as = ""] = /^(\S+)(?:\s+as\s+(\S+))?$/i.exec(rest.slice(flags.length)) ?? [];
-    const image = filled(unquoted(base), { env: {}, args: this.#global });
+    const image = expandVariables(unquoted(base), { env: {}, args: this.#global });
     if (image === "" || image === "scratch")
       throw new Fault(`line ${line}: FROM ${rest}: not an image that a box can start from`);
     const before: Stage = this.#stages.find(({ name }) => name !== "" && name === image.toLowerCase()) ?? {
@@ -243,7 +244,7 @@ class DockerfileReader {
       const argument = this.#build.args?.[name];
       const fallback = value === undefined ? this.#global[name] : unquoted(value);
       const scope = stage ?? { env: {}, args: this.#global };
-      const known = argument ?? (fallback === undefined ? undefined : filled(fallback, scope));
+      const known = argument ?? (fallback === undefined ? undefined : expandVariables(fallback, scope));
       if (known !== undefined) scope.args[name] = known;
     }
   }

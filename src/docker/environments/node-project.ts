@@ -107,7 +107,7 @@ const pnpm: Install = (version, lock) => ({
 });
 
 const yarn: Install = (version, lock) => ({
-  managers: { yarn: version ?? berryOf(lock) },
+  managers: { yarn: version ?? yarnBerryVersion(lock) },
   steps: [
     (lock === undefined ? Number(version?.split(".")[0] ?? 1) > 1 : lock.includes("__metadata:"))
       ? `YARN_ENABLE_SCRIPTS=0 yarn install${lock === undefined ? "" : " --immutable"}`
@@ -116,7 +116,7 @@ const yarn: Install = (version, lock) => ({
 });
 
 /** Yarn Berry's releases write lock files with their own version numbers; null: not a lock file of Berry. */
-function berryOf(lock: string | undefined): string | null {
+function yarnBerryVersion(lock: string | undefined): string | null {
   const form = Number(/^__metadata:\s+version: (\d+)/m.exec(lock ?? "")?.[1] ?? 0);
   return form === 0 ? null : form < 5 ? "2" : form < 8 ? "3" : "4";
 }

@@ -263,7 +263,7 @@ class MarkdownWriter {
     const before = this.#inline;
     this.#inline = [];
     this.#inside(element);
-    const text = collapsed(this.#inline).replaceAll("\n", " ");
+    const text = collapseSpace(this.#inline).replaceAll("\n", " ");
     this.#inline = before;
     if (text !== "") this.#addInline(`[${text}](${address})`);
   }
@@ -279,7 +279,7 @@ class MarkdownWriter {
 
   #prefixed(element: HtmlElement, prefix: string): void {
     this.#inside(element);
-    const text = collapsed(this.#inline).replaceAll("\n", " ");
+    const text = collapseSpace(this.#inline).replaceAll("\n", " ");
     this.#inline = [];
     if (text !== "") this.#writeLines([prefix + text, ""]);
   }
@@ -339,7 +339,7 @@ class MarkdownWriter {
     const before = this.#inline;
     this.#inline = [];
     this.#flat(cell);
-    const text = collapsed(this.#inline).replaceAll("\n", " ").replaceAll("|", "\\|");
+    const text = collapseSpace(this.#inline).replaceAll("\n", " ").replaceAll("|", "\\|");
     this.#inline = before;
     return text;
   }
@@ -361,7 +361,7 @@ class MarkdownWriter {
   /** Ends the open paragraph. `tight`: without a blank line before what follows. */
   #paragraph(tight = false): void {
     if (this.#inline.length === 0) return;
-    const text = collapsed(this.#inline);
+    const text = collapseSpace(this.#inline);
     this.#inline = [];
     if (text !== "") this.#writeLines([...text.split("\n"), ...(tight ? [] : [""])]);
   }
@@ -387,7 +387,7 @@ class MarkdownWriter {
 const BREAK = "\u0000";
 
 /** Collapses inline text as browsers do: white space becomes one blank, and `br` ends a line. */
-const collapsed = (pieces: readonly string[]): string =>
+const collapseSpace = (pieces: readonly string[]): string =>
   pieces
     .join("")
     .replace(/[\t\n\f\r ]+/g, " ")

@@ -288,7 +288,7 @@ async function pageOf(answer: AnsweredRequest, url: string, bounds: FetchBounds)
       reason: `it is compressed with ${namedKind(packing, 40)}, which is not supported`,
     };
   }
-  const { bytes, cut } = await gathered(unpack(packed.pieces), bounds.bytes);
+  const { bytes, cut } = await collectBytes(unpack(packed.pieces), bounds.bytes);
   const { status } = answer;
   const type = headerOf(answer, "content-type") ?? "";
   return { kind: "page", url, status, type, bytes, cut: cut || packed.cut() };
@@ -346,7 +346,7 @@ function limitSize(body: Pieces, most: number): { readonly pieces: Pieces; reado
   return { pieces: pieces(), cut: () => state.cut };
 }
 
-async function gathered(
+async function collectBytes(
   pieces: Pieces,
   most: number,
 ): Promise<{ readonly bytes: Uint8Array; readonly cut: boolean }> {

@@ -3,7 +3,7 @@ import { asFields, asList, type Fields } from "../../core/raw-data.ts";
 import type { ModelWire, WireEvent, WireRequest } from "../model-api.ts";
 import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
 import { MessageReader } from "./anthropic-stream.ts";
-import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
+import { replyBrokeOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
 import {
   type Concession,
   Concessions,
@@ -74,7 +74,7 @@ export class AnthropicWire implements ModelWire {
       for (const event of events) if (!reader.done) yield* reader.read(valueIn(event, context));
     }
     if (!reader.stopped && !reader.done)
-      throw reader.begun ? brokenOff() : notModelServer(context, OTHER_JSON);
+      throw reader.begun ? replyBrokeOff() : notModelServer(context, OTHER_JSON);
     this.#replies.keep(reader.content ?? []);
   }
 

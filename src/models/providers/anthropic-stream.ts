@@ -1,6 +1,6 @@
 import type { Stop } from "../../core/model-provider.ts";
 import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../../core/raw-data.ts";
-import { endless, MAX_LINE_LENGTH, type WireEvent } from "../model-api.ts";
+import { endlessReply, MAX_LINE_LENGTH, type WireEvent } from "../model-api.ts";
 
 /** The start of a block may contain a whole text. */
 const MAX_KEPT_LENGTH = MAX_LINE_LENGTH;
@@ -84,7 +84,7 @@ export class MessageReader {
   #countKept(characters: number): void {
     this.#kept += characters;
     if (this.#kept > MAX_KEPT_LENGTH)
-      throw endless("the server's reply is endless: it was cut off at the limit");
+      throw endlessReply("the server's reply is endless: it was cut off at the limit");
   }
 
   #begin(index: unknown, block: Fields, events: WireEvent[]): void {

@@ -225,7 +225,7 @@ export const notModelServer = ({ url }: RequestContext, what: string): WireFailu
   });
 
 /** The stream ended before the server said that the reply is complete. */
-export const brokenOff = (reason = ""): WireFailure =>
+export const replyBrokeOff = (reason = ""): WireFailure =>
   new WireFailure("garbled", `the reply broke off before its end${reason === "" ? "" : ` (${reason})`}`, {
     passing: true,
     remedy: "check the server's log",

@@ -12,9 +12,15 @@ import {
   send,
   textWithin,
 } from "../http-request.ts";
-import { endless, MAX_BODY_LENGTH, MAX_LINE_LENGTH, MAX_STREAM_LENGTH, WireFailure } from "../model-api.ts";
 import {
-  brokenOff,
+  endlessReply,
+  MAX_BODY_LENGTH,
+  MAX_LINE_LENGTH,
+  MAX_STREAM_LENGTH,
+  WireFailure,
+} from "../model-api.ts";
+import {
+  replyBrokeOff,
   failureOf,
   unexpectedAnswer,
   notModelServer,
@@ -91,8 +97,8 @@ const MAX_REFUSAL_LENGTH = 2 ** 20;
 /** The body, or the part of it that arrived before it broke off. Throws if the body is longer than any answer. */
 export async function wholeText(response: IncomingMessage): Promise<string> {
   const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
-  if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
-  if (!whole) throw endless("the server's answer is endless: it was cut off at the limit");
+  if (broken !== undefined && text === "") throw replyBrokeOff(reasonOf(broken));
+  if (!whole) throw endlessReply("the server's answer is endless: it was cut off at the limit");
   return text;
 }
 
@@ -108,7 +114,7 @@ async function refusalTo(
     throw notModelServer(context, `it redirects to ${redirectOrigin(response, context.url)}`);
   }
   const { text, broken } = await textWithin(response, MAX_REFUSAL_LENGTH);
-  if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
+  if (broken !== undefined && text === "") throw replyBrokeOff(reasonOf(broken));
   const refusal = refusalIn(parsedJson(text), status, retryAfter(response));
   if (refusal !== undefined) return refusal;
   const page = isPage(response, text);
@@ -309,7 +315,7 @@ export async function* replyEvents(reply: ReplySource): AsyncGenerator<readonly 
   } catch (thrown) {
     if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
     if (thrown instanceof WireFailure) throw thrown;
-    if (!complete()) throw brokenOff(reasonOf(thrown));
+    if (!complete()) throw replyBrokeOff(reasonOf(thrown));
   } finally {
     if (done() && !signal.aborted) releaseConnection(response, DRAIN_MS);
     else response.destroy();
@@ -337,7 +343,7 @@ async function* streamed({
   const last = reader.end();
   if (last.length > 0) yield last;
   else if (reader.stray !== "") throw strange();
-  else if (!any) throw brokenOff("nothing arrived");
+  else if (!any) throw replyBrokeOff("nothing arrived");
 }
 
 /** The parsed data of an event. Throws if the event is an error or is not JSON. */
@@ -411,7 +417,8 @@ export class SseReader {
     }
     // Searching only the new text keeps a long line linear: the rope is flattened once, at its end.
     this.#line += text.slice(start);
-    if (this.#line.length + this.#size > MAX_LINE_LENGTH) throw endless("the server sends an endless event");
+    if (this.#line.length + this.#size > MAX_LINE_LENGTH)
+      throw endlessReply("the server sends an endless event");
     return found;
   }
 

@@ -223,9 +223,12 @@ function parsed(text: string): string | undefined {
   const place = splitAuthority(authority);
   if (whole === undefined || place === undefined) return undefined;
   if (scheme === undefined)
-    return normal(`http://${dialled(place.host)}:${place.port || DEFAULT_PORT}${apiRoot(path)}`, place.host);
+    return normal(
+      `http://${hostToConnect(place.host)}:${place.port || DEFAULT_PORT}${apiRoot(path)}`,
+      place.host,
+    );
   if (!/^https?$/.test(scheme) || authority === "") return undefined;
-  return normal(`${scheme}://${dialled(place.host)}:${place.port}${apiRoot(path)}`, place.host);
+  return normal(`${scheme}://${hostToConnect(place.host)}:${place.port}${apiRoot(path)}`, place.host);
 }
 
 function splitScheme(text: string): readonly [scheme: string | undefined, rest: string] {
@@ -248,7 +251,7 @@ function splitAuthority(authority: string): { readonly host: string; readonly po
 }
 
 /** "Every interface" is an address to listen on; for connecting it means this machine. */
-function dialled(host: string): string {
+function hostToConnect(host: string): string {
   if (host === "" || host === "0.0.0.0") return "127.0.0.1";
   return /^\[[0:]+\]$/.test(host) ? "[::1]" : host;
 }
@@ -258,7 +261,7 @@ const apiRoot = (path: string): string => (/^\/(?:v1|api)\/*$/.test(path) ? "" :
 
 /** URL parsers read `11434` as the host 0.0.44.170, which nobody means. */
 const guessedNumber = (hostname: string, written: string): boolean =>
-  /^[\d.]+$/.test(hostname) && hostname !== dialled(written);
+  /^[\d.]+$/.test(hostname) && hostname !== hostToConnect(written);
 
 function invalidAddress(origin: string, value: string): never {
   const shown = value.includes("@") ? "the value (not shown, it may hold a password)" : JSON.stringify(value);

@@ -6,7 +6,7 @@ import { access, type FileHandle, open, realpath, stat } from "node:fs/promises"
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { ailing, unhealthy, errorCode, type Health, healthy, reasonOf } from "../../core/errors.ts";
+import { warningHealth, unhealthy, errorCode, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import { firstOf, formatCount, formatDuration, formatSize } from "../../core/wording.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { askOllama, isLoopback, ollamaStream, Refused } from "./ollama-client.ts";
@@ -123,7 +123,7 @@ function modelHealth(status: ReadyModel, others: readonly ServerModel[]): Health
     return unhealthy("model.name", `${detail}, cannot chat (${capabilities.join(", ")})`, chooseLine(others));
   return capabilities.includes("tools")
     ? healthy("model.name", detail)
-    : ailing(
+    : warningHealth(
         "model.name",
         `${detail}, does not call tools natively on this server; its calls are read from its text`,
         OTHER_MODEL,
@@ -147,7 +147,7 @@ function contextHealth({ context, size }: ReadyModel, request: OllamaHealthReque
   const detail = `${formatCount(tokens)} tokens (${because})${reload}`;
   if (tokens >= SMALL_CONTEXT) return healthy("model.context", detail);
   const remedy = limit === "setting" ? "harness config set max_context_tokens 32768" : OTHER_MODEL;
-  return ailing("model.context", `${detail}; too few for most tasks`, remedy);
+  return warningHealth("model.context", `${detail}; too few for most tasks`, remedy);
 }
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import type { JsonSchema, Stop } from "../../core/model-provider.ts";
 import { asCount, asFields, asList, asText, type Fields } from "../../core/raw-data.ts";
-import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
+import { replyBrokeOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
 import {
   type Concession,
   Concessions,
@@ -75,7 +75,7 @@ export class OpenAiWire implements ModelWire {
         if (!done) yield* reader.read(valueIn(event, context));
       }
     }
-    if (!reader.stopped && !done) throw reader.begun ? brokenOff() : notModelServer(context, OTHER_JSON);
+    if (!reader.stopped && !done) throw reader.begun ? replyBrokeOff() : notModelServer(context, OTHER_JSON);
   }
 
   #contextOf({ model, nativeTools, tools, replySchema }: WireRequest): RequestContext {

@@ -48,7 +48,7 @@ export function mismatch(expected: Expectation, request: WireRequest): string | 
     const wanted = expected[place];
     if (wanted === undefined) continue;
     const text = textAt(place, request.messages);
-    const failed = [wanted].flat().find((demand) => !fulfils(demand, text));
+    const failed = [wanted].flat().find((demand) => !meetsDemand(demand, text));
     if (failed !== undefined)
       return `${PLACES[place]} ${describeDemand(failed)}; there is: ${quoteText(text)}`;
   }
@@ -87,7 +87,7 @@ function textAt(place: keyof typeof PLACES, messages: readonly Message[]): strin
   }
 }
 
-function fulfils(demand: Demand, text: string): boolean {
+function meetsDemand(demand: Demand, text: string): boolean {
   if (typeof demand === "string") return text.includes(demand);
   return "not" in demand ? !text.includes(demand.not) : demand.matches.test(text);
 }

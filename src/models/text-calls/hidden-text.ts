@@ -14,7 +14,7 @@ interface Hidden {
 }
 
 /** Finds thinking, tokens that end a turn, invented answers, and HTML that is only shown. */
-export function hide(text: string, at: number, place: Place): Hidden | undefined {
+export function findHidden(text: string, at: number, place: Place): Hidden | undefined {
   const char = text[at];
   if (char !== "<" && char !== "[" && char !== "◁" && char !== "O") return undefined;
   const begins = mayBegin(text, at, place.edge);

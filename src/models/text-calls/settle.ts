@@ -243,7 +243,7 @@ export class OfferedTools {
       const { name, schema } = nameAndSchema(tool);
       if (name === "" || this.#schemas.has(name)) continue;
       this.#schemas.set(name, schema);
-      const key = fold(name);
+      const key = foldName(name);
       this.#folded.set(key, this.#folded.has(key) ? null : name);
     }
     this.names = [...this.#schemas.keys()];
@@ -255,7 +255,7 @@ export class OfferedTools {
     if (this.#schemas.has(written)) return written;
     const bare = written.trim().replace(PREFIX, "").replace(SUFFIX, "");
     if (this.#schemas.has(bare)) return bare;
-    return this.#folded.get(fold(bare)) ?? undefined;
+    return this.#folded.get(foldName(bare)) ?? undefined;
   }
 
   schema(name: string): unknown {
@@ -265,8 +265,8 @@ export class OfferedTools {
   /** An offered name of which `written` is a misspelling. */
   near(written: string): string | undefined {
     if (written.length > MAX_LENGTH || written.length < 3) return undefined;
-    const bare = fold(written.replace(PREFIX, "").replace(SUFFIX, ""));
-    return this.names.find((name) => isWithinEdits(bare, fold(name), name.length > 5 ? 2 : 1));
+    const bare = foldName(written.replace(PREFIX, "").replace(SUFFIX, ""));
+    return this.names.find((name) => isWithinEdits(bare, foldName(name), name.length > 5 ? 2 : 1));
   }
 
   /** Offered names that may be meant: the correct spelling if there is one, else names that share a word. */
@@ -318,7 +318,7 @@ const wordsOf = (name: string): readonly string[] =>
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== "");
 
-const fold = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
+const foldName = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
 
 /** Whether at most `most` letters are added, removed, changed, or swapped with their neighbour. */
 function isWithinEdits(one: string, other: string, most: number): boolean {

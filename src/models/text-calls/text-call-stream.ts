@@ -1,5 +1,5 @@
 import type { OfferedTool, NotationResult, TextReading } from "./text-protocol.ts";
-import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
+import { announcedAsShown, findHidden, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
 import { type ReplyItem, Items } from "./markup.ts";
 import {
   AnyNames,
@@ -173,7 +173,7 @@ class Scanner {
   /** Handles an item within a line; undefined if none begins here. */
   #inline(char: string): boolean | undefined {
     const { text, at } = this;
-    const hidden = hide(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });
+    const hidden = findHidden(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });
     if (hidden !== undefined) return this.#hide(hidden);
     if (!this.#final && mayBeToken(text, at)) return false;
     return char !== "{" && mayBegin(text, at, this.#edge) ? this.#strong(false) : undefined;

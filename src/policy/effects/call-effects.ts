@@ -477,7 +477,7 @@ export const maybeConsumed = (input: Use["input"]): Use["input"] =>
   typeof input === "string" ? input : "unknown";
 
 /** The text that `echo words` puts into a pipe, where it is literal. */
-export function echoed(node: Node): Use["input"] | null {
+export function echoedText(node: Node): Use["input"] | null {
   if (node.kind !== "simple" || node.redirects.length > 0) return null;
   const [named] = node.words[0]?.pieces ?? [];
   if (named?.kind !== "text" || (named.text !== "echo" && named.text !== "printf")) return null;

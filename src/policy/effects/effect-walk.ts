@@ -7,7 +7,7 @@ import {
   type Called,
   calledFrom,
   callEffects,
-  echoed,
+  echoedText,
   guessedEffects,
   innerEffects,
   maybeConsumed,
@@ -302,7 +302,7 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
     const names = passes ? assumptions.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
     if (next !== undefined && !walk.crowded) handedEffects(part, next, { walk, scope, input });
     const fetched = source === "network" || fed === "network" || carriesNetwork(part, scope);
-    fed = fetched ? "network" : (names ?? echoed(part) ?? copied(part, scope, walk) ?? "unknown");
+    fed = fetched ? "network" : (names ?? echoedText(part) ?? copied(part, scope, walk) ?? "unknown");
   }
   walk.assumable ||= parts.some(isXargs);
 }

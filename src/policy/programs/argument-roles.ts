@@ -238,7 +238,7 @@ export const literalArg = (value: string, { span }: Pick<Arg, "span">): Arg => (
 });
 
 /** Judges the arguments from this position on as those of another program. */
-export const handsOn =
+export const judgeAsProgram =
   (to: string, from = 0) =>
   (use: Use): readonly FoundEffect[] => {
     const words = use.operands.slice(from);

@@ -4,7 +4,7 @@ import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
   codeElsewhere,
   fixedEffect,
-  handsOn,
+  judgeAsProgram,
   programEffects,
   reading,
   roleEffects,
@@ -167,7 +167,7 @@ function rakeEffects({ operands, folder, program }: Use): readonly FoundEffect[]
 
 /** Writes, unless it only checks; `--check` may be given to cargo or to the formatter behind it. */
 function cargoFormats(use: Use): readonly FoundEffect[] {
-  const words = handsOn("cargo fmt --")(use);
+  const words = judgeAsProgram("cargo fmt --")(use);
   const checks =
     use.operands.some(({ kind, value }) => kind === "literal" && value === "--check") ||
     use.options.some(({ name }) => name === "--check");

@@ -1,6 +1,6 @@
 import { roleEffects } from "./argument-roles.ts";
 import { type Arg, type FoundEffect, isGuess, UNKNOWN, type Use, type UseReader } from "./program-model.ts";
-import { filled, mostOf } from "./search-programs.ts";
+import { fillPlaceholders, mostOf } from "./search-programs.ts";
 
 const MARK: readonly string[] = ["{}"];
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
@@ -174,12 +174,12 @@ class FindReader {
         this.#starts.flatMap((start) => this.#below(start)),
         this.#use,
       );
-      return [...doubts, ...this.#widened(this.#use.command(filled(words, MARK, finds)), finds)];
+      return [...doubts, ...this.#widened(this.#use.command(fillPlaceholders(words, MARK, finds)), finds)];
     }
     const [start, ...others] = this.#starts;
     const folder = start === undefined || others.length > 0 ? null : this.#use.place(start);
     const here: Arg = { kind: "literal", value: ".", span: this.#use.span };
-    return this.#use.command(filled(words, MARK, this.#below(here)), { folder });
+    return this.#use.command(fillPlaceholders(words, MARK, this.#below(here)), { folder });
   }
 
   /** If the expression excludes nothing, found files are deleted at every depth. */

@@ -3,7 +3,7 @@ import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
   codeElsewhere,
   fixedEffect,
-  handsOn,
+  judgeAsProgram,
   inlineEffects,
   programEffects,
   roleEffects,
@@ -40,7 +40,7 @@ const nodeScripts = ({ options, folder, program }: Use): readonly FoundEffect[] 
 /** The row that judges arguments passed on to a package's tests. */
 const TEST_WORDS = "npm test --";
 
-const testsHandOn = handsOn(TEST_WORDS);
+const testsHandOn = judgeAsProgram(TEST_WORDS);
 
 function node(use: Use): readonly FoundEffect[] {
   return [...reportDestinations(use), ...nodePrograms(use)];
@@ -77,7 +77,7 @@ function reportDestinations(use: Use): readonly FoundEffect[] {
   );
 }
 
-const scriptHandsOn = handsOn(TEST_WORDS, 1);
+const scriptHandsOn = judgeAsProgram(TEST_WORDS, 1);
 
 /** Some of npm's settings are registry tokens. */
 function npmTokens(use: Use): readonly FoundEffect[] {

@@ -173,7 +173,10 @@ function fdCommand(command: readonly Arg[], found: readonly Arg[], use: Use): re
     .filter((word) => word.kind !== "literal")
     .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
   if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "an empty command" }];
-  return [...doubts, ...use.command(filled(marked ? command : [...command, FD_MARK], FD_MARKS, found))];
+  return [
+    ...doubts,
+    ...use.command(fillPlaceholders(marked ? command : [...command, FD_MARK], FD_MARKS, found)),
+  ];
 }
 
 const FD_MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
@@ -203,7 +206,9 @@ function xargsEffects(use: Use): readonly FoundEffect[] {
   const known = inputWords.every(({ kind }) => kind === "literal");
   const apart = known && inputWords.length > 1 && options.some(({ name }) => XARGS_PARTS.has(name));
   const runs = [inputWords, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
-    mark === undefined ? [...operands, ...words] : filled(operands, [mark.value?.value ?? "{}"], words),
+    mark === undefined
+      ? [...operands, ...words]
+      : fillPlaceholders(operands, [mark.value?.value ?? "{}"], words),
   );
   const input = options.some(({ name }) => XARGS_INPUT_FILES.has(name)) ? use.input : "nothing";
   const unclear = mark?.value?.kind === "dynamic" ? [use.doubt("word.dynamic", mark.value)] : [];
@@ -255,7 +260,9 @@ function parallelEffects(use: Use): readonly FoundEffect[] {
   const inputs =
     command.length === 0 && first !== undefined ? sourceWords.flatMap((text) => use.shell(text)) : [];
   const ran =
-    command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...sourceWords, unknown]);
+    command.length === 0
+      ? []
+      : use.command([...fillPlaceholders(command, ["{}"], [unknown]), ...sourceWords, unknown]);
   return [asks, ...inputs, ...ran];
 }
 
@@ -263,7 +270,7 @@ function parallelEffects(use: Use): readonly FoundEffect[] {
  * A command with found names in place of its placeholders. One command stands for all that will run: a word that is a
  * placeholder becomes all found names; a word that contains one becomes unknown where there are several names.
  */
-export function filled(
+export function fillPlaceholders(
   words: readonly Arg[],
   marks: readonly string[],
   found: readonly Arg[],

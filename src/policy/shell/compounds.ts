@@ -69,7 +69,7 @@ function read(c: Cursor, word: string, start: number): Inner {
 
 function group(c: Cursor): Inner {
   c.pos++;
-  const bodies = [filled(c)];
+  const bodies = [nonEmptyList(c)];
   expect(c, "}");
   return { what: "group", name: null, words: null, bodies };
 }
@@ -78,7 +78,7 @@ function parenthesis(c: Cursor, start: number): Inner {
   if (c.peek(1) === OPEN) return arithmeticCommand(c, start);
   c.pos++;
   noJoin(c);
-  const bodies = [filled(c)];
+  const bodies = [nonEmptyList(c)];
   c.blanks();
   if (c.peek() === CLOSE) c.pos++;
   else c.fail("a parenthesis is not closed", start);
@@ -145,18 +145,18 @@ function branches(c: Cursor, what: "if" | "case"): Inner {
 }
 
 function conditions(c: Cursor): Inner {
-  const bodies: List[] = [filled(c)];
+  const bodies: List[] = [nonEmptyList(c)];
   expect(c, "then");
-  bodies.push(filled(c));
+  bodies.push(nonEmptyList(c));
   for (let word = reserved(c); word === "elif"; word = reserved(c)) {
     c.pos += word.length;
-    bodies.push(filled(c));
+    bodies.push(nonEmptyList(c));
     expect(c, "then");
-    bodies.push(filled(c));
+    bodies.push(nonEmptyList(c));
   }
   if (reserved(c) === "else") {
     c.pos += "else".length;
-    bodies.push(filled(c));
+    bodies.push(nonEmptyList(c));
   }
   expect(c, "fi");
   return { what: "if", name: null, words: null, bodies };
@@ -217,7 +217,7 @@ function loop(c: Cursor, what: "while" | "until" | "for" | "select"): Inner {
   const start = c.pos;
   c.pos += what.length;
   if (what === "while" || what === "until") {
-    const condition = filled(c);
+    const condition = nonEmptyList(c);
     return { what, name: null, words: null, bodies: [condition, doBlock(c)] };
   }
   c.blanks();
@@ -229,7 +229,7 @@ function loop(c: Cursor, what: "while" | "until" | "for" | "select"): Inner {
 
 function doBlock(c: Cursor) {
   expect(c, "do");
-  const body = filled(c);
+  const body = nonEmptyList(c);
   expect(c, "done");
   return body;
 }
@@ -390,7 +390,7 @@ function binary(c: Cursor): boolean {
 }
 
 /** Reads a list that must hold a command. */
-function filled(c: Cursor): List {
+function nonEmptyList(c: Cursor): List {
   const list = c.grammar.list(c);
   if (list.items.length === 0) c.fail("a command is missing");
   return list;

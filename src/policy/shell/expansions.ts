@@ -38,7 +38,7 @@ const SPECIAL = "@*#?-$!";
 /** What may follow the name in `${name…}`. */
 const OPERATORS = ":-=?+#%/^,@[";
 
-const among = (code: number, members: string): boolean =>
+const isOneOf = (code: number, members: string): boolean =>
   code > 0 && members.includes(String.fromCharCode(code));
 
 /** Reads the expansion that a `$` starts; null, with nothing read, for a literal dollar sign. */
@@ -49,7 +49,7 @@ export function dollar(c: Cursor, quoted: boolean): Expansion | null {
   if (next === OPEN)
     return c.peek(2) === OPEN ? arithmeticPiece(c, quoted, 3) : substitution(c, "$(", quoted);
   if (next === BRACKET) return arithmeticPiece(c, quoted, 2);
-  if (isDigit(next) || among(next, SPECIAL)) {
+  if (isDigit(next) || isOneOf(next, SPECIAL)) {
     c.pos += 2;
     return { kind: "variable", name: String.fromCharCode(next), quoted };
   }
@@ -91,7 +91,7 @@ function parameter(c: Cursor, quoted: boolean): Expansion {
     c.pos++;
     return { kind: "variable", name, quoted };
   }
-  if (name !== null && !among(c.peek(), OPERATORS)) c.fail("unsupported: this expansion", start);
+  if (name !== null && !isOneOf(c.peek(), OPERATORS)) c.fail("unsupported: this expansion", start);
   const scripts = nested(c, () => operand(c, quoted, start));
   return { kind: "unknown", what: "parameter", quoted, scripts };
 }
@@ -102,10 +102,10 @@ function parameterName(c: Cursor): string | null {
   const first = c.peek();
   if (isNameStart(first)) while (isName(c.peek())) c.pos++;
   else if (isDigit(first)) while (isDigit(c.peek())) c.pos++;
-  else if (among(first, SPECIAL)) {
+  else if (isOneOf(first, SPECIAL)) {
     c.pos++;
     const prefix = (first === 33 || first === 35) && c.peek() !== BRACE_CLOSE;
-    if (prefix && (isName(c.peek()) || among(c.peek(), SPECIAL))) return null;
+    if (prefix && (isName(c.peek()) || isOneOf(c.peek(), SPECIAL))) return null;
     if (prefix) c.fail("unsupported: this expansion", start);
   } else c.fail("unsupported: this expansion", start);
   return c.text.slice(start, c.pos);

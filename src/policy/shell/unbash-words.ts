@@ -36,7 +36,7 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
   let each: readonly WordPiece[][] = [[...home]];
   for (let index = 0; index < parts.length; index += 1) {
     const next = partPieces(parts[index] as WordPart, index === 0 ? from : 0, read);
-    if (next.length !== 1) each = crossed(each, next);
+    if (next.length !== 1) each = crossPieces(each, next);
     else for (const pieces of each) pieces.push(...(next[0] ?? []));
   }
   return each.map((pieces) => ({ span, pieces: merged(pieces) }));
@@ -45,7 +45,7 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
 const MAX_EXPANSIONS = 64;
 
 /** A word that expands to too many stays one unknown word. */
-function crossed(
+function crossPieces(
   each: readonly (readonly WordPiece[])[],
   next: readonly (readonly WordPiece[])[],
 ): readonly WordPiece[][] {

@@ -338,11 +338,11 @@ function expand(codes: Codes): Codes[] | string {
     const made = alternatives(codes.slice(at + 1, close), commas, at + 1);
     if (typeof made === "string") return made;
     if (words.length * made.length > MAX_WORDS) return "too many words from braces";
-    words = cross(cross(words, [codes.slice(run, at)]), made);
+    words = crossProduct(crossProduct(words, [codes.slice(run, at)]), made);
     at = close;
     run = close + 1;
   }
-  return cross(words, [codes.slice(run)]);
+  return crossProduct(words, [codes.slice(run)]);
 }
 
 /** The end of the group that opens at `open`, and the commas directly in it. */
@@ -384,10 +384,10 @@ function withoutCommas(inner: Codes): Codes[] | string {
       : items.map((item) => Array.from(item, (one) => one.charCodeAt(0)));
   }
   const words = expand(inner);
-  return typeof words === "string" ? words : cross(cross([[BRACE]], words), [[BRACE_CLOSE]]);
+  return typeof words === "string" ? words : crossProduct(crossProduct([[BRACE]], words), [[BRACE_CLOSE]]);
 }
 
-function cross(left: readonly Codes[], right: readonly Codes[]): Codes[] {
+function crossProduct(left: readonly Codes[], right: readonly Codes[]): Codes[] {
   return left.flatMap((before) => right.map((after) => [...before, ...after]));
 }
 

@@ -152,7 +152,11 @@ export function wrappedRow(row: string, width: number): readonly string[] {
  * Wraps text that starts `indent` columns into a terminal's line and indents its further lines; returns it unchanged if
  * the output is not a terminal.
  */
-export function hanging(text: string, indent: number, { columns = 0 }: Pick<Output, "columns">): string {
+export function hangingIndent(
+  text: string,
+  indent: number,
+  { columns = 0 }: Pick<Output, "columns">,
+): string {
   // Leaves the last column free: some terminals wrap after it.
   const room = columns - indent - 1;
   return room < MIN_WIDTH ? text : wrapped(text, room).join(`\n${" ".repeat(indent)}`);

@@ -332,7 +332,7 @@ export const isPlainWanted = ({ plain, isTTY, env }: PlainConditions): boolean =
   plain || (isTTY && env["TERM"] === "dumb");
 
 /** Makes both streams plain, before anything is shown, so that all output has the same form. */
-export function becomePlain(): void {
+export function makeStreamsPlain(): void {
   stdout.becomePlain();
   stderr.becomePlain();
 }

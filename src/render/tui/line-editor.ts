@@ -98,7 +98,7 @@ export const resized = (state: EditorState, width: number): EditorState => ({
 });
 
 /** Replaces the text between `from` and the cursor. */
-export const filled = (state: EditorState, from: number, text: string): EditorState =>
+export const replaceBeforeCursor = (state: EditorState, from: number, text: string): EditorState =>
   edited(state, { from, to: state.cursor, by: inert(text) });
 
 /** Replaces the whole text, folded if it is long; undo restores the previous text. */

@@ -159,7 +159,7 @@ export class VectorTable {
 function cosineOf(bytes: unknown, query: Float32Array): number {
   const vector = bytes instanceof Uint8Array ? unpacked(bytes, query.length) : undefined;
   if (vector === undefined) throw new DamagedIndex("the vector of a chunk is missing");
-  return dot(vector, query);
+  return dotProduct(vector, query);
 }
 
 function unitOf(vector: Float32Array, { model, dimension }: VectorIdentity): Float32Array {
@@ -464,7 +464,7 @@ export function unit(vector: Float32Array): Float32Array | undefined {
   if (!(length > 0) || !Number.isFinite(length)) return undefined;
   // Scaled first: squares of very small or very large numbers leave the range.
   const scaled = vector.map((number) => number / length);
-  const norm = Math.sqrt(dot(scaled, scaled));
+  const norm = Math.sqrt(dotProduct(scaled, scaled));
   return scaled.map((number) => number / norm);
 }
 
@@ -477,7 +477,7 @@ function largest(vector: Float32Array): number {
   return most;
 }
 
-export function dot(one: Float32Array | Float16Array, other: Float32Array): number {
+export function dotProduct(one: Float32Array | Float16Array, other: Float32Array): number {
   let sum = 0;
   for (let at = 0; at < other.length; at += 1) sum += (one[at] as number) * (other[at] as number);
   return sum;

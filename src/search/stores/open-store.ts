@@ -132,7 +132,7 @@ export function openEmbeddedStore(
 ): EmbeddedStore {
   return storeIn(folder, identity, parts, () => {
     makeFolder(folder);
-    return connected(path.join(folder, "index.db"), identity);
+    return openSqlite(path.join(folder, "index.db"), identity);
   });
 }
 
@@ -168,7 +168,7 @@ function readable(file: string, identity: StoreIdentity): DatabaseSync {
 
 const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORMAT_VERSION, index]);
 
-function connected(file: string, identity: StoreIdentity): DatabaseSync {
+function openSqlite(file: string, identity: StoreIdentity): DatabaseSync {
   const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
     // A kill of this process loses nothing committed; a power cut may lose what came after the last flush.

@@ -1,4 +1,4 @@
-import { ailing, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
+import { warningHealth, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import type { QdrantServer } from "./qdrant-api.ts";
 import { waitingTimeout } from "../../platform/waits.ts";
 
@@ -24,7 +24,7 @@ async function clusterHealth(store: StoreWanted["store"], server: QdrantServer):
   try {
     shapeOf(server);
   } catch (thrown) {
-    return ailing("store", reasonOf(thrown), thrown instanceof HarnessError ? thrown.remedy : "");
+    return warningHealth("store", reasonOf(thrown), thrown instanceof HarnessError ? thrown.remedy : "");
   }
   const urls = [...new Set([url, ...nodes])];
   const found = await Promise.all(urls.map((each) => oneHealth({ store: "qdrant", url: each, apiKey })));
@@ -34,13 +34,13 @@ async function clusterHealth(store: StoreWanted["store"], server: QdrantServer):
   if (first === undefined)
     return healthy("store", `${urls.length} nodes: ${found.map(({ detail }) => detail).join(", ")}`);
   if (one !== undefined)
-    return ailing(
+    return warningHealth(
       "store",
       `${one.detail}; ${ill.length} of ${urls.length} nodes have problems: ${why}`,
       first.remedy,
     );
   if (store === "auto") return healthy("store", `embedded index (no Qdrant node can be used: ${why})`);
-  return ailing("store", `no Qdrant node can be used: ${why}`, first.remedy);
+  return warningHealth("store", `no Qdrant node can be used: ${why}`, first.remedy);
 }
 
 async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
@@ -55,7 +55,7 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
     const found = `Qdrant ${version} at ${url}`;
     return bare === null
       ? healthy("store", found)
-      : ailing("store", `${found}: ${bare}`, "harness config set search.url https://HOST:PORT");
+      : warningHealth("store", `${found}: ${bare}`, "harness config set search.url https://HOST:PORT");
   } catch (thrown) {
     const why = signal.aborted
       ? `Qdrant at ${url} took longer than ${QUICK_MS / 1000} s to report its version`
@@ -66,7 +66,7 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
       thrown instanceof HarnessError
         ? thrown.remedy
         : "./start.sh   (or: harness config set search.store auto)";
-    return ailing("store", why, remedy);
+    return warningHealth("store", why, remedy);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Looks at files that something on the host runs or obeys by itself: an editor, an agent, a shell, direnv, git. */
 import type { Handoff } from "../../core/run-record.ts";
-import { fold, isDependencies } from "../../core/file-names.ts";
+import { foldName, isDependencies } from "../../core/file-names.ts";
 import type { Fields } from "../../core/raw-data.ts";
 import { fieldAt, fieldsOf, textIn, textsIn, tomlOf } from "../manifests.ts";
 import { isVariableThatLoads, type Scripts } from "../scripts.ts";
@@ -319,7 +319,7 @@ const unquoted = (value: string): string => value.trim().replace(/^"(.*)"$/s, "$
 export function lookAtGitFile(file: LookedAtFile, found: Findings): boolean {
   const { path, lower, text } = file;
   const names = path.split("/");
-  const at = names.findIndex((name) => fold(name) === ".git");
+  const at = names.findIndex((name) => foldName(name) === ".git");
   if (at !== -1) {
     lookAtOwn(file, names.slice(at + 1), found);
     return true;
@@ -349,7 +349,7 @@ function lookAtModules(path: string, text: string, found: Findings): void {
     else if (
       key === "path" &&
       (/^[-/\\]|(?:^|[\\/])\.\.(?:[\\/]|$)|[\r\u0000-\u001f]|^[a-z]:/i.test(value) ||
-        value.split(/[\\/]/).some((each) => fold(each) === ".git"))
+        value.split(/[\\/]/).some((each) => foldName(each) === ".git"))
     )
       add("git.submodule");
     else if (key === "url" && TRANSPORT.test(value)) add("git.submodule");

@@ -1,6 +1,6 @@
 /** Looks at entries in a tree other than plain files and folders, and at names that are not what they seem. */
 import type { TreeEntry } from "../../core/behaviour.ts";
-import { fold, lastName, namesFrom } from "../../core/file-names.ts";
+import { foldName, lastName, namesFrom } from "../../core/file-names.ts";
 import type { Findings, LookRule } from "./looked-at.ts";
 import { visible } from "../../core/visible.ts";
 
@@ -78,12 +78,12 @@ export class OddEntries {
     const name = lastName(path);
     const text = `it leads to ${target}`;
     const linkedPath = linkedNames(path, target);
-    if (OF_GIT.has(fold(name)) && !(fold(name) === ".gitignore" && linkedPath !== undefined))
+    if (OF_GIT.has(foldName(name)) && !(foldName(name) === ".gitignore" && linkedPath !== undefined))
       this.#found.add("files.link-git", text, { path });
     else if (linkedPath === undefined) this.#found.add(outside(name, target), text, { path });
     else if (
-      linkedPath.some((each) => fold(each) === ".git") &&
-      !path.split("/").some((each) => fold(each) === ".git")
+      linkedPath.some((each) => foldName(each) === ".git") &&
+      !path.split("/").some((each) => foldName(each) === ".git")
     )
       this.#found.add("files.link-git", text, { path });
     else this.#links.set(path, linkedPath.join("/"));
@@ -164,7 +164,7 @@ export class OddNames {
   }
 
   #alike(path: string, kind: TreeEntry["kind"]): void {
-    const key = path.split("/").map(fold).join("/");
+    const key = path.split("/").map(foldName).join("/");
     const other = this.#folded.get(key);
     if (other === undefined) {
       this.#folded.set(key, { path, kind });
@@ -178,7 +178,7 @@ export class OddNames {
 /** The rules that one name breaks. */
 function oddIn(name: string, atTop: boolean): readonly LookRule[] {
   const rules: LookRule[] = [];
-  if (fold(name) === ".git") rules.push("names.git-like");
+  if (foldName(name) === ".git") rules.push("names.git-like");
   if (name.startsWith("-") && name.length > 1 && !/^-+\d/.test(name))
     rules.push(RUNS.test(name) ? "names.option-runs" : "names.option");
   if (RESERVED.test(name) || /[ .]$/.test(name) || name.includes("\\")) rules.push("names.reserved");

@@ -7,7 +7,7 @@ import { thisProcess } from "../../../src/boxes/box-record.ts";
 import {
   announce,
   type Claim,
-  clash,
+  conflicts,
   lockWorkspace,
   markHeld,
   newName,
@@ -61,11 +61,11 @@ const claim = (path: string, self: string, above: readonly string[] = []): Claim
 });
 
 test("a bind-mounted folder is recognised as the same folder, and so is what is inside it", () => {
-  assert.equal(clash(claim("/a", "1:5"), claim("/mnt/x", "1:5")), true);
-  assert.equal(clash(claim("/a", "1:5"), claim("/mnt/x/b", "1:6", ["1:5", "1:2"])), true);
-  assert.equal(clash(claim("/mnt/x/b", "1:6", ["1:5"]), claim("/a", "1:5")), true);
-  assert.equal(clash(claim("/", "1:2"), claim("/a", "1:6")), true);
-  assert.equal(clash(claim("/a", "1:5", ["1:2"]), claim("/b", "2:5", ["1:2"])), false);
+  assert.equal(conflicts(claim("/a", "1:5"), claim("/mnt/x", "1:5")), true);
+  assert.equal(conflicts(claim("/a", "1:5"), claim("/mnt/x/b", "1:6", ["1:5", "1:2"])), true);
+  assert.equal(conflicts(claim("/mnt/x/b", "1:6", ["1:5"]), claim("/a", "1:5")), true);
+  assert.equal(conflicts(claim("/", "1:2"), claim("/a", "1:6")), true);
+  assert.equal(conflicts(claim("/a", "1:5", ["1:2"]), claim("/b", "2:5", ["1:2"])), false);
 });
 
 test(

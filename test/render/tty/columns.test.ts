@@ -4,7 +4,7 @@ import {
   alignedRows,
   cellsOf,
   fitToWidth,
-  hanging,
+  hangingIndent,
   widthOf,
   wrapped,
   wrappedRow,
@@ -35,9 +35,9 @@ test("a flag or an accented letter is cut off as a whole", () => {
 
 test("prose continues indented in a terminal, and stays one line elsewhere", () => {
   const text = "one two three four five six seven eight";
-  assert.equal(hanging(text, 4, { columns: 25 }), "one two three four\n    five six seven eight");
-  for (const columns of [0, 10, 24]) assert.equal(hanging(text, 4, { columns }), text);
-  assert.equal(hanging(text, 4, { columns: undefined }), text);
+  assert.equal(hangingIndent(text, 4, { columns: 25 }), "one two three four\n    five six seven eight");
+  for (const columns of [0, 10, 24]) assert.equal(hangingIndent(text, 4, { columns }), text);
+  assert.equal(hangingIndent(text, 4, { columns: undefined }), text);
 });
 
 test("a huge text is wrapped without losing any of it", () => {

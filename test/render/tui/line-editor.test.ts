@@ -11,7 +11,7 @@ import {
 } from "../../../src/render/tui/text-rows.ts";
 import {
   type EditorState,
-  filled,
+  replaceBeforeCursor,
   type KeyEffect,
   newEditor,
   press,
@@ -102,7 +102,7 @@ test("keys meant for the owner of the editor are reported", () => {
 });
 
 test("a chosen completion replaces the text that was begun", () => {
-  assert.equal(shown(filled(after("see @sr"), 4, "@src/main.ts ")), "see @src/main.ts |");
+  assert.equal(shown(replaceBeforeCursor(after("see @sr"), 4, "@src/main.ts ")), "see @src/main.ts |");
 });
 
 test("the arrow keys move over wrapped rows, and keep their column", () => {
