@@ -14,7 +14,7 @@ import { harness } from "./run-command.ts";
 /** Why a line is not typed here: each takes one line at least, or it goes. */
 const NOT_HERE: readonly (readonly [line: RegExp, why: string])[] = [
   [/^(?:$|chat$|--mode |--plain$|sandbox shell|init\b)/, "a person at a terminal"],
-  [/\b(?:ID|HASH|NAME|WORDS|FILE)\b|\$|\b1ng\w+|…/, "a placeholder stands in it"],
+  [/\b(?:ID|HASH|NAME|WORDS|FILE|STATE)\b|\$|\b1ng\w+|…/, "a placeholder stands in it"],
   [
     /^(?:sandbox exec --allow-domain|run --allow-domain npm)/,
     "reaches a host: a suite of its own grants hosts that are here",

@@ -30,6 +30,9 @@ async function paused(id: string, tries = 5): Promise<void> {
 
 /** A container that is paused and an engine that hangs end no connection; nothing may wait for them for ever. */
 
+/** On a busy machine the runtime takes seconds to freeze a container, which must be before the command's time is over. */
+const TIMEOUT_S = "10";
+
 /** Far more than a deadline and its grace on a loaded machine, far less than for ever. */
 const SOON_MS = 150_000;
 
@@ -59,7 +62,7 @@ describe("nothing waits forever", { concurrency: 2 }, () => {
     test("exec --timeout: the box is lost shortly afterwards, and removed", { skip }, async () => {
       await using place = await household();
       const { code, stderr } = await soon(
-        sandboxExec(place, ["--timeout", "2", "--", "sh", "-c", BEGIN], {
+        sandboxExec(place, ["--timeout", TIMEOUT_S, "--", "sh", "-c", BEGIN], {
           whenMade: [place.at("work/begun"), () => void freeze(place)],
         }),
       );
@@ -88,7 +91,7 @@ describe("nothing waits forever", { concurrency: 2 }, () => {
         ["--max-time", "4"],
         [3, 6],
       ],
-      [["--timeout", "2"], [6]],
+      [["--timeout", TIMEOUT_S], [6]],
     ] as const)
       test(`run ${flags.join(" ")}: the run ends and reports it`, { skip }, async () => {
         await using place = await household();
