@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --only NAME…] [--table]`: prints one JSON line per figure, or a table; exits with 1 if a figure
+ * `npm run bench [-- --only NAME… --table]`: prints one JSON line per figure, or a table; exits with 1 if a figure
  * exceeds its limit. Each line includes the machine's load, which shows whether the machine was busy.
  */
 import { availableParallelism, loadavg } from "node:os";
@@ -7,18 +7,27 @@ import { parseArgs } from "node:util";
 import { type Figure, type FigureLine, measureFigure } from "./figure.ts";
 import { FIGURES } from "./figures.ts";
 
-const { values: wanted } = parseArgs({
-  options: { only: { type: "string", multiple: true }, table: { type: "boolean", default: false } },
-});
+/** `--only` takes every name, or beginning of names, up to the next flag; without a name all figures are measured. */
+function readWords(): { readonly only: readonly string[]; readonly table: boolean } {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { only: { type: "string", multiple: true }, table: { type: "boolean", default: false } },
+  });
+  const { only = [], table } = values;
+  if (only.length === 0 && positionals.length > 0)
+    throw new Error(`${positionals.join(" ")}: to choose figures, --only ${positionals.join(" ")}`);
+  return { only: [...only, ...positionals], table };
+}
 
-function chosen(names: readonly string[] | undefined): readonly Figure[] {
-  const is = (name: string): boolean =>
-    names === undefined || names.some((only) => name === only || name.startsWith(`${only}.`));
-  const figures = FIGURES.filter(({ name }) => is(name));
-  if (figures.length > 0) return figures;
-  throw new Error(
-    `no figure ${names?.join(", ") ?? ""}; there are ${FIGURES.map(({ name }) => name).join(", ")}`,
-  );
+const fits = ({ name }: Figure, only: string): boolean => only !== "" && name.startsWith(only);
+
+function chosen(names: readonly string[]): readonly Figure[] {
+  const unknown = names.filter((only) => !FIGURES.some((figure) => fits(figure, only)));
+  if (unknown.length > 0)
+    throw new Error(
+      `no figure ${unknown.join(", ")}; there are ${FIGURES.map(({ name }) => name).join(", ")}`,
+    );
+  return FIGURES.filter((figure) => names.length === 0 || names.some((only) => fits(figure, only)));
 }
 
 const cells = ({ name, unit, ...line }: FigureLine): readonly string[] => [
@@ -35,11 +44,12 @@ const inRow = (words: readonly string[]): string =>
   words.map((word, at) => word.padEnd(WIDTHS[at] ?? 0)).join(" ");
 
 try {
-  for (const figure of chosen(wanted.only)) {
+  const { only, table } = readWords();
+  for (const figure of chosen(only)) {
     const line = await measureFigure(figure);
     const load = (loadavg()[0] ?? 0) / availableParallelism();
     const busy = load > 1 ? `  (load ${load.toFixed(1)} a processor)` : "";
-    const said = wanted.table
+    const said = table
       ? inRow(cells(line)).trimEnd() + busy
       : JSON.stringify({ ...line, load: Math.round(load * 100) / 100 });
     process.stdout.write(`${said}\n`);
