@@ -151,6 +151,18 @@ test(
     assert.equal(ran.code, 5, ran.stderr);
     assert.match(ran.stderr, /c-hex could not be run/);
     assert.equal(await readFile(place.at("out/results.jsonl"), "utf8"), "");
+    const clash = ["--attempts", "2", "--mode", "read-only"];
+    const refused = await harness(place, [
+      "eval",
+      SUITE,
+      ...named,
+      "--out",
+      place.at("no"),
+      ...away,
+      ...clash,
+    ]);
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /c-hex could not be run: --attempts: no candidate can change anything/);
     await place.write("suite/cheat/task.json", '{"prompt":"p","check":"sh test.sh","language":"shell"}');
     await place.write("suite/cheat/repo/test.sh", "exit 1\n");
     await place.write("suite/cheat/check/test.sh", "exit 1\n");

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from "./child-run.ts";
+import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "./child-run.ts";
 import { lockedFolder, openResults, resultLines } from "./batch-folder.ts";
 import { evalKey, type EvalResult, evalResultForm } from "../../render/batch-results.ts";
 import { copyProbes } from "../../models/model-probe.ts";
@@ -159,7 +159,7 @@ async function runTask(
 /** Ends the whole eval if a run got no answer from a model for a reason that every other run would meet. */
 function refuseHopeless(
   { name }: EvalTask,
-  { code, stderr }: ChildEnd,
+  { code, ...output }: ChildEnd,
   finished: FinishedRun | undefined,
 ): void {
   const exit = HOPELESS.find((each) => each === code);
@@ -167,17 +167,20 @@ function refuseHopeless(
   if (exit === undefined || worked || (finished?.turns ?? 0) > 1) return;
   throw new HarnessError(
     exit,
-    `${name} could not be run: ${finished?.reason ?? lastLines(stderr)}`,
+    `${name} could not be run: ${finished?.reason ?? whyNotBegun(output)}`,
     "once that is fixed, run the same command again to continue",
   );
 }
 
+const whyNotBegun = ({ stdout, stderr }: Pick<ChildEnd, "stdout" | "stderr">): string =>
+  refusalIn(stdout) ?? lastLines(stderr);
+
 const NOTHING: FinishedRun = {};
 
-function resultFields(finished: FinishedRun | undefined, { stderr }: ChildEnd) {
+function resultFields(finished: FinishedRun | undefined, output: ChildEnd) {
   const {
     status = "none",
-    reason = lastLines(stderr),
+    reason = whyNotBegun(output),
     turns,
     tool_calls,
     denials,
