@@ -62,6 +62,8 @@ export class EndRules {
   readonly #wholeFiles = new WholeFiles();
   /** The last trial's output, if it was not what the model expects. */
   #unexpectedOutput: Unexpected | undefined;
+  /** The command whose expected output the model was told. */
+  #toldCommand: string | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
 
   constructor(verification: Verification | null, yamlError?: YamlError) {
@@ -85,9 +87,10 @@ export class EndRules {
     if (exitCode !== 0) return this.#verdictOn(ANSWERS.test(command) ? undefined : "success", run, mayTell);
     this.#unexpectedOutput = await this.#checkOutput(command, printedIn(text), ask);
     if (this.#unexpectedOutput === undefined) return EARNED;
-    return mayTell && this.#tellOnce("expectation")
-      ? { kind: "nudge", text: unexpectedText(this.#unexpectedOutput), demand: "edit" }
-      : { kind: "nothing_done", reason: unexpectedReason(this.#unexpectedOutput) };
+    if (!mayTell || !this.#tellOnce("expectation"))
+      return { kind: "nothing_done", reason: unexpectedReason(this.#unexpectedOutput) };
+    this.#toldCommand = command;
+    return { kind: "nudge", text: unexpectedText(this.#unexpectedOutput), demand: "edit" };
   }
 
   /** A model that was told is let off, unless its last trial did not print what it expects. */
@@ -105,9 +108,9 @@ export class EndRules {
     const expectation = this.#expected.get(command) ?? expectedOf(ask, about, command);
     this.#expected.set(command, expectation);
     const expected = await expectation;
-    return expected === undefined || isAsExpected(expected, printed)
-      ? undefined
-      : { command, expected, printed };
+    // A model that has read the text may print it besides what it printed before.
+    const fits = this.#toldCommand === command ? isSameText : isAsExpected;
+    return expected === undefined || fits(expected, printed) ? undefined : { command, expected, printed };
   }
 
   /** Each kind of lack is told once, if there is a turn left for it; what is still lacking then decides the end. */
@@ -335,6 +338,8 @@ export function commonReply(replies: readonly string[]): string | undefined {
 /** More may be printed than was expected. */
 export const isAsExpected = (expected: string, printed: string): boolean =>
   letters(printed).includes(letters(expected));
+
+const isSameText = (expected: string, printed: string): boolean => letters(printed) === letters(expected);
 
 /**
  * Lines that harness adds to a command's output in its result. Listed one by one, because a program prints bracketed

@@ -492,19 +492,20 @@ const edit = anyTool({
 const bash = anyTool({
   name: "bash",
   description: "",
-  input: z.object({ command: z.string(), code: z.number() }),
+  input: z.object({ command: z.string(), code: z.number(), prints: z.string().default("fine") }),
   facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
   concurrent: false,
   where: "box",
-  run: ({ code: exitCode }): Promise<ToolResult> =>
+  run: ({ code: exitCode, prints }): Promise<ToolResult> =>
     Promise.resolve(
       exitCode === 0
-        ? { kind: "ok", text: "fine", exitCode }
+        ? { kind: "ok", text: prints, exitCode }
         : { kind: "failed", cause: "program", text: "sh: 4: echo_upper: not found", exitCode },
     ),
 });
 const EDITS: Line = { calls: [["edit_file", {}]] };
 const runs = (code: number, command = "sh a.sh"): Line => ({ calls: [["bash", { command, code }]] });
+const printing = (prints: string): Line => ({ calls: [["bash", { command: "sh a.sh", code: 0, prints }]] });
 const SAYS: Line = { text: "The greeting is in upper case now." };
 /** Asked twice what the command prints when the task is done. */
 const EXPECTS: readonly Line[] = [{ text: "`fine`" }, { text: "```\nfine\n```" }];
@@ -603,6 +604,15 @@ test("the output of a weak model's last command must match what the model expect
     reason: "nothing checks it, and `sh a.sh` printed `fine` where the model itself expects `FINE`",
   });
   assert.equal(stays.asked.length, 8, "asked once for each command");
+  const first = await tried([EDITS, printing("Now: FINE"), SAYS, ...other]);
+  assert.equal(first.end.how, "answered", "more may be printed than was expected");
+  for (const [prints, how] of [
+    ["Fine. FINE\nfine", "nothing_done"],
+    ["FINE!", "answered"],
+  ] as const) {
+    const { end } = await tried([EDITS, runs(0), SAYS, ...other, EDITS, printing(prints), SAYS]);
+    assert.equal(end.how, how, "a model that was told the text may not just add it");
+  }
   const untried = await tried([EDITS, runs(0), SAYS, ...other, EDITS, SAYS, EDITS, SAYS]);
   assert.match(untried.told(7), /You changed files and ran nothing since/);
   assert.equal(untried.end.how, "nothing_done", "a change that is not tried again counts as untried");
