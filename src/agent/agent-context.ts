@@ -11,7 +11,7 @@ import type { Compactor } from "./compaction.ts";
 import type { History, PromptSize } from "./history.ts";
 import type { AnswerGate } from "./ending/outcome.ts";
 import type { Deeds } from "./ending/deeds.ts";
-import type { EndRules } from "./ending/earned-end.ts";
+import type { EndRules } from "./ending/end-rules.ts";
 import type { RunIntent } from "./ending/intent.ts";
 import type { Guard, Limits, Malformed, Spent } from "./limits.ts";
 import type { NextReply } from "./next-reply.ts";

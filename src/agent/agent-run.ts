@@ -4,7 +4,7 @@ import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Intent } from "../core/model-provider.ts";
 import { type Parked, PARKED_FORM, type RunOptions, type SessionRecord } from "../core/session.ts";
 import type { AgentContext } from "./agent-context.ts";
-import type { EndRules } from "./ending/earned-end.ts";
+import type { EndRules } from "./ending/end-rules.ts";
 import { asksToLook, guessIntent } from "./ending/intent.ts";
 import { runLoop } from "./loop.ts";
 import {
@@ -78,7 +78,7 @@ export async function runRequest(
   const stuck = repetitionAtEnd(agent.history.messages);
   if (stuck !== undefined) agent.rollBack(stuck.mark);
   const before = agent.history.count;
-  agent.deeds.shownBefore = request.workedBefore === true;
+  if (request.workedBefore === true) agent.deeds.saw("earlier request");
   if (request.goesOn === true) agent.deeds.goOn();
   const opening = await openingOf(agent, request, either);
   const news = agent.tasks?.news();
@@ -106,12 +106,12 @@ async function openingOf(agent: AgentContext, request: RunRequest, signal: Abort
     const note =
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
     // The request or the project names what to run; a file with a similar name would mislead.
-    const isRun = agent.ends?.facts.runs === true;
+    const isRun = agent.ends?.facts.only === "run";
     const asks = request.preflight === true && aboutWorkspace(agent.intent.intent) && !isRun;
     const about = { request: request.prompt, ...(checked === undefined ? {} : { checked }) };
     const seen = asks ? await preflight(agent, about, signal) : NOTHING_SEEN;
     agent.next.files(seen.paths, seen.shown);
-    agent.deeds.shownWithTask = seen.shown.length > 0;
+    if (seen.shown.length > 0) agent.deeds.saw("files with the task");
     if (agent.ends !== null) agent.ends.filesBefore = seen.shown;
     const hookText = await agent.hooks.begin({ emit: agent.emit, signal });
     return [note, seen.text, hookText].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
@@ -229,16 +229,15 @@ function idleProof(
 ): Pick<RunFacts, "onlyLooked" | "claims" | "doubted"> {
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
   const claims = isAllSeen && saysChanged(answer);
-  const { runs, looks } = ends.facts;
   // The request only asked to run something.
   if (requestedRun(ends, deeds) !== undefined && !claims) return {};
-  const mayDoubt = isAllSeen && runs !== true && looks !== true;
+  const mayDoubt = isAllSeen && ends.facts.only === undefined;
   return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(answer) };
 }
 
 /** A command that only looks counts as the requested one if nothing else was run and it failed. */
 function requestedRun(ends: EndRules | null, { ran, triedSince }: AgentContext["deeds"]): RunFacts["ran"] {
-  if (ends?.facts.runs !== true) return undefined;
+  if (ends?.facts.only !== "run") return undefined;
   return ran ?? (triedSince !== "nothing" && triedSince.exitCode !== 0 ? triedSince : undefined);
 }
 
@@ -249,8 +248,10 @@ const claimsDeed = (intent: Intent, answer: string): boolean =>
 const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): boolean | null =>
   intent === "repo" ? isGrounded : null;
 
-const redTests = (deeds: AgentContext["deeds"], answer: string): string | undefined =>
-  saysTestsPass(answer) ? deeds.redTests : undefined;
+const redTests = ({ lastTests }: AgentContext["deeds"], answer: string): string | undefined =>
+  lastTests !== undefined && lastTests.exitCode !== 0 && saysTestsPass(answer)
+    ? lastTests.command
+    : undefined;
 
 /** A file left behind that the host would obey decides the ending, unless a person cancelled the run. */
 async function leaveBox(

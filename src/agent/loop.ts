@@ -3,10 +3,7 @@ import { repetitionIn, type Message, type ToolCall, withoutRepetition } from "..
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { endUnfinished, readCall, runCall, waves } from "./call.ts";
-import type { Earned } from "./ending/deeds.ts";
-import { type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
-import type { Proof } from "./ending/verification.ts";
 import { NOTICE } from "./history.ts";
 import { ask, askAside, type ModelReply } from "./model-request.ts";
 import type { Demand } from "./next-reply.ts";
@@ -68,7 +65,7 @@ function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
 
 /** Gives up a candidate that repeats itself. */
 function endOfRepeatingCandidate({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
-  const reason = ends?.circled(deeds, next.standing);
+  const reason = ends?.demands.reasonToGiveUp(deeds, next.standing);
   if (reason === undefined) return undefined;
   ends?.verification?.givenUp();
   return { how: "unverified", reason };
@@ -134,7 +131,7 @@ function constrainNext(agent: AgentContext): void {
   const isChange = agent.intent.intent === "change";
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
   if (agent.isWeak) agent.next.simple();
-  const demand = agent.ends?.demandOn(agent);
+  const demand = agent.ends?.demands.next(agent);
   if (demand === undefined) return;
   // Even a model that calls tools well would otherwise look for a file that says how to run it.
   if (demand === "run") agent.next.unusable();
@@ -181,64 +178,27 @@ async function endByHooks(
   return end;
 }
 
-/** Whether the answer ends the run: the request has to be done, and the check, if there is one, has to succeed. */
+/** Whether the answer ends the run. Undefined when the model is told what speaks against that. */
 async function earnedEnd(
   agent: AgentContext,
   answer: Answered,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
-  const { ends } = agent;
   // A standing refusal ends the run whatever was done: only a person can lift it.
-  if (ends === null || standingRefusal(agent.ended) !== undefined) return answer;
-  const mayTell = !isLastTurn(agent);
-  const earned = ends.earned(answer.text, agent, mayTell);
-  if (earned.kind !== "earned") return endOrNudge(agent, earned);
-  if (mayTell && ends.isIdleRepair(agent.ended.length)) return tellModelToCall(agent, REPAIR_NOW, "edit");
-  return provenEnd(agent, { ends, answer }, signal);
-}
-
-/** The end of the run; undefined when the model is told what is missing. */
-function endOrNudge(
-  agent: AgentContext,
-  earned: Exclude<Earned, { readonly kind: "earned" }>,
-): LoopEnd | undefined {
-  if (earned.kind !== "nudge") return { how: "nothing_done", reason: earned.reason };
-  if (earned.demand === "words") return tellModel(agent, earned.text);
-  return tellModelToCall(agent, earned.text, earned.demand);
-}
-
-/** Checks the work itself: whether changed files parse, whether it was tried, and whether the check succeeds. */
-async function provenEnd(
-  agent: AgentContext,
-  { ends, answer }: { readonly ends: EndRules; readonly answer: Answered },
-  signal: AbortSignal,
-): Promise<LoopEnd | undefined> {
-  const isLast = isLastTurn(agent);
-  const named = await ends.notAsNamed(agent, !isLast);
-  if (named.kind !== "earned") return endOrNudge(agent, named);
-  const broken = await ends.brokenIn(agent, signal);
-  if (broken !== undefined && !isLast && ends.tellsBroken()) return tellModelToCall(agent, broken.text);
-  const tried = await ends.tried(agent, !isLast, (messages) => asideText(agent, messages, signal));
-  if (tried.kind !== "earned") return endOrNudge(agent, tried);
-  const proof = await ends.verification?.after(agent, signal, isLast);
-  if (signal.aborted) return { how: "cancelled" };
-  if (proof?.kind === "repair") {
-    ends.repairs(agent.ended.length);
-    return tellModel(agent, proof.text);
+  if (agent.ends === null || standingRefusal(agent.ended) !== undefined) return answer;
+  const ask = (messages: readonly Message[]): Promise<string | undefined> =>
+    asideText(agent, messages, signal);
+  const verdict = await agent.ends.judge(answer.text, agent, { mayTell: !isLastTurn(agent), ask, signal });
+  switch (verdict.kind) {
+    case "earned":
+      return answer;
+    case "ends":
+      return verdict.end;
+    default:
+      return verdict.demand === "words"
+        ? tellModel(agent, verdict.text)
+        : tellModelToCall(agent, verdict.text, verdict.demand);
   }
-  const reason = whyUnproven(proof, ends, broken);
-  return reason === undefined ? answer : { how: "unverified", reason };
-}
-
-/** Why the answer does not end the run. A successful check outweighs a parser's error. */
-function whyUnproven(
-  proof: Proof | undefined,
-  { facts, verification }: EndRules,
-  broken: { readonly reason: string } | undefined,
-): string | undefined {
-  if (proof?.kind === "red" || (proof?.kind === "unknown" && facts.isWeak)) return proof.reason;
-  const isProven = (verification?.verified ?? null) !== null;
-  return isProven ? undefined : broken?.reason;
 }
 
 /**
@@ -263,7 +223,7 @@ const SHORT_TEXT = 200;
  * Like `tellModel`, and constrains the next reply if the server can: a weak model, and any that has done nothing at all,
  * has to call a tool.
  */
-function tellModelToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
+function tellModelToCall(agent: AgentContext, text: string, demand: Demand): undefined {
   agent.next.unusable();
   if (agent.ends?.facts.isWeak === true) agent.next.demand(demand);
   else if (!agent.deeds.worked) agent.next.demand("call");

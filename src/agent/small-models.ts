@@ -213,7 +213,7 @@ export async function askOutsideConversation(
   signal: AbortSignal,
 ): Promise<SideReply> {
   // An answer with a required format has to be requested in that format.
-  const closes = options.format === undefined ? agent.ends?.closes() : undefined;
+  const closes = options.format === undefined ? agent.ends?.demands.checkBeforeAnswer() : undefined;
   return closes === undefined
     ? askForFile(agent, options, signal)
     : askForAnswer(agent, closes, options, signal);
@@ -252,7 +252,7 @@ async function askForAnswer(
 
 async function askForFile(agent: AgentContext, options: AskOptions, signal: AbortSignal): Promise<SideReply> {
   const { ends, next, limits } = agent;
-  const check = ends?.rewrites(agent);
+  const check = ends?.demands.wholeFile(agent);
   if (ends === null || check === undefined) return undefined;
   const files = { choices: next.choices, shown: next.standing };
   const id = `rewrite-${limits.turns}`;
@@ -263,7 +263,7 @@ async function askForFile(agent: AgentContext, options: AskOptions, signal: Abor
   const reply = await ask(agent, { ...options, instead: { ...instead, request } }, signal);
   if (reply.kind === "failed") return reply;
   const isNew = reply.message.calls.length > 0;
-  ends.rewrote(isNew, findingIn(reply.message.text));
+  ends.demands.tookWholeFile(isNew, findingIn(reply.message.text));
   if (!isNew) return "nothing";
   next.dropped();
   return reply;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
 import { runRequest } from "../../src/agent/agent-run.ts";
-import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { EndRules } from "../../src/agent/ending/end-rules.ts";
 import { NO_CHANGES } from "../../src/agent/ending/run-changes.ts";
 import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
 import { fakeAgent } from "../fakes/agent.ts";
@@ -157,7 +157,7 @@ async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claim
       run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode } : {}) }),
     });
   const ends = new EndRules(null);
-  ends.facts = { request: prompt, isWeak, runs };
+  ends.facts = { request: prompt, isWeak, only: runs ? "run" : undefined };
   const again = isWeak ? [{ text: says }] : [];
   const agent = fakeAgent({
     lines: [{ calls: calls.map(([name]) => [name, {}] as const) }, { text: says }, ...again],

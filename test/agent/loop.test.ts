@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { EndRules } from "../../src/agent/ending/end-rules.ts";
 import { FittedAnswer } from "../../src/agent/ending/outcome.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { EndRules } from "../../src/agent/ending/end-rules.ts";
 import { runLoop } from "../../src/agent/loop.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import * as z from "zod";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
 import { runRequest } from "../../src/agent/agent-run.ts";
-import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { EndRules } from "../../src/agent/ending/end-rules.ts";
 import { NO_CHANGES } from "../../src/agent/ending/run-changes.ts";
 import { namedIn, preflight, type Preflight, rewriteRequest } from "../../src/agent/small-models.ts";
 import { anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
@@ -138,7 +138,7 @@ test("files are matched by path, name and stem, the most certain first", () => {
 
 const firstOf = async (runs: boolean): Promise<string> => {
   const ends = new EndRules(null);
-  ends.facts = { request: "run the tests", isWeak: true, runs };
+  ends.facts = { request: "run the tests", isWeak: true, only: runs ? "run" : undefined };
   const agent = fakeAgent({
     lines: [{ text: "Yes." }, { text: "Yes." }],
     tools: toolsFor(fakeToolContext()),
@@ -446,8 +446,8 @@ function rewritings(brings: readonly boolean[]) {
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
   return brings.map((isNew) => {
-    const check = ends.rewrites(agent);
-    if (check !== undefined) ends.rewrote(isNew);
+    const check = ends.demands.wholeFile(agent);
+    if (check !== undefined) ends.demands.tookWholeFile(isNew);
     const { vain, rise, mends, output, anew } = check ?? {};
     return check && [vain, Math.round((rise ?? 0) * 10) / 10, mends, output, anew?.[0]?.text];
   });
@@ -484,10 +484,11 @@ function byTask(candidate: number | undefined): readonly (boolean | undefined)[]
   ends.candidate = candidate;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
-  for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
+  for (let round = 0; round < 2; round += 1)
+    ends.demands.reasonToGiveUp(agent.deeds, [{ path: "a.c", text: "int a;" }]);
   return Array.from({ length: 8 }, () => {
-    const check = ends.rewrites(agent);
-    if (check !== undefined) ends.rewrote(true);
+    const check = ends.demands.wholeFile(agent);
+    if (check !== undefined) ends.demands.tookWholeFile(true);
     return check?.byTask;
   });
 }
@@ -505,10 +506,11 @@ test("a candidate that explains the fault without a file is asked once for the f
   ends.candidate = 1;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
-  for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
+  for (let round = 0; round < 2; round += 1)
+    ends.demands.reasonToGiveUp(agent.deeds, [{ path: "a.c", text: "int a;" }]);
   const comes = [true, false, false, false, true, false, false].map((isNew) => {
-    const check = ends.rewrites(agent);
-    ends.rewrote(isNew, isNew ? undefined : "It never closes the file.");
+    const check = ends.demands.wholeFile(agent);
+    ends.demands.tookWholeFile(isNew, isNew ? undefined : "It never closes the file.");
     return check && [check.mends, check.finding, check.vain];
   });
   assert.deepEqual(comes, [
@@ -565,10 +567,11 @@ test("in any other run the usual request takes its turn after two useless replie
   ends.facts = { request: "fix it", isWeak: true };
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
-  for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
+  for (let round = 0; round < 2; round += 1)
+    ends.demands.reasonToGiveUp(agent.deeds, [{ path: "a.c", text: "int a;" }]);
   const asked = Array.from({ length: 5 }, () => {
-    const check = ends.rewrites(agent);
-    if (check !== undefined) ends.rewrote(false);
+    const check = ends.demands.wholeFile(agent);
+    if (check !== undefined) ends.demands.tookWholeFile(false);
     return check && [check.vain, check.rise, check.anew];
   });
   assert.deepEqual(asked, [
@@ -594,8 +597,8 @@ test("a candidate is given up after eight requests for whole files, unless none 
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
   const ended = Array.from({ length: 9 }, (_, nth) => {
-    const why = ends.circled(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]);
-    if (ends.rewrites(agent) !== undefined) ends.rewrote(true);
+    const why = ends.demands.reasonToGiveUp(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]);
+    if (ends.demands.wholeFile(agent) !== undefined) ends.demands.tookWholeFile(true);
     return why;
   });
   assert.deepEqual(ended, [
@@ -606,7 +609,10 @@ test("a candidate is given up after eight requests for whole files, unless none 
   usual.facts = { request: "fix it", isWeak: true };
   usual.candidate = 1;
   for (let nth = 0; nth < 20; nth += 1) {
-    assert.equal(usual.circled(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]), undefined);
-    assert.ok(usual.rewrites(agent), "asked as usual, for its files are too long");
+    assert.equal(
+      usual.demands.reasonToGiveUp(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]),
+      undefined,
+    );
+    assert.ok(usual.demands.wholeFile(agent), "asked as usual, for its files are too long");
   }
 });

@@ -73,7 +73,7 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["request whose names", "src/agent/ending/named-in-request.ts", "MAX_CHARACTERS"],
     ["request whose names", "src/agent/ending/named-in-request.ts", "MAX_CHARACTERS"],
     ["changed files", "src/agent/ending/named-in-request.ts", "MAX_FILES"],
-    ["requests for whole files", "src/agent/ending/earned-end.ts", "MAX_MENDS"],
+    ["requests for whole files", "src/agent/ending/weak-model-demands.ts", "MAX_MENDS"],
     ["file that is requested whole", NEXT, "MAX_WRITTEN_WHOLE"],
     ["file whose lines", NEXT, "MAX_SHOWN"],
     ["file whose lines", NEXT, "MAX_SPLIT_INTO_BLOCKS"],

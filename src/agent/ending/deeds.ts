@@ -1,18 +1,7 @@
-/** What a run has done, judged by its calls, and what its answer lacks for that. Pure. */
+/** What a run has done, judged by its calls. Pure. */
 
 import type { Intent } from "../../core/model-provider.ts";
-import { headWithin } from "../../core/raw-data.ts";
 import type { EndedCall } from "../../core/session.ts";
-import { visibleLine } from "../../core/visible.ts";
-import type { Demand } from "../next-reply.ts";
-import {
-  type NoAnswer,
-  noAnswerIn,
-  noAnswerNudge,
-  noAnswerReason,
-  saysOnlyDone,
-  saysTestsPass,
-} from "./answer-words.ts";
 
 /** The shell's exit codes for a command that was never started. */
 const NOT_STARTED: ReadonlySet<number> = new Set([126, 127]);
@@ -69,7 +58,7 @@ const ABOUT_TESTS =
   /tests?\b|test[_-]|spec|check|verify|prove\b|\b(?:tox|nox|jest|mocha|bats|ava|tap|suite|ci)\b/i;
 
 /** A git command that failed did nothing. */
-const actsBeside = (tool: string, target: string, failed: boolean): boolean =>
+const hasOtherEffect = (tool: string, target: string, failed: boolean): boolean =>
   !FILE_TOOLS.has(tool) &&
   (tool !== "bash" || OTHER_EFFECTS.test(target.replaceAll(failed ? /\bgit\b/g : GIT_LOOKS, "")));
 
@@ -81,40 +70,56 @@ export interface EndedCommand {
   readonly text: string;
 }
 
+/**
+ * What one call did. Test runs are set apart: what they leave is not work. A call that changed files may have had other
+ * effects, too; a call that did neither was a look.
+ */
+type Deed = "look" | "change" | "other effect" | "change by tests" | "other effect of tests";
+
+function deedsOf({ tool, target, changes }: EndedCall, exitCode: number | undefined): readonly Deed[] {
+  const byTests = runsTests(tool, target);
+  const deeds: Deed[] = [];
+  if (changes) deeds.push(byTests ? "change by tests" : "change");
+  if (hasOtherEffect(tool, target, exitCode !== undefined && exitCode !== 0))
+    deeds.push(byTests ? "other effect of tests" : "other effect");
+  return deeds.length === 0 ? ["look"] : deeds;
+}
+
+const runsTests = (tool: string, target: string): boolean => tool === "bash" && RUNS_TESTS.test(target);
+
+/** Where the model saw something of the workspace before its first call for this request. */
+type SeenBefore = "earlier request" | "files with the task";
+
 /** What was done for one request, including the calls of its subagents. */
 export class Deeds {
-  #worked: boolean;
-  #changed = false;
-  #acted = false;
-  #actedElsewhere = false;
+  readonly #deeds = new Set<Deed>();
+  readonly #seenBefore = new Set<SeenBefore>();
   /** Something was changed before the run was parked, in a box that may be gone: current changes do not show it. */
   readonly changedBefore: boolean;
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
-  #redTests: string | undefined;
-  #greenTests = false;
+  #lastTests: EndedCommand | undefined;
   #triedSince: EndedCommand | "nothing" = "nothing";
   #ran: EndedCommand | undefined;
   #ranTests: EndedCommand | undefined;
   #stale = 0;
   #looks = 0;
-  #shownNotes = new Set<string>();
+  #wasTold = false;
 
   /** `before`: the calls up to the point where the run was parked. */
   constructor(before: readonly EndedCall[] = []) {
-    this.#worked = before.some(({ kind, idle }) => kind === "ok" && idle !== true);
+    if (before.some(({ kind, idle }) => kind === "ok" && idle !== true)) this.#deeds.add("look");
     this.changedBefore = before.some(({ changes }) => changes);
   }
 
-  /** The model saw something of the workspace before this request: an answer from that is grounded. */
-  shownBefore = false;
-
-  /** The task came with files: an answer from those is grounded, too. */
-  shownWithTask = false;
+  /** The model saw something of the workspace before its first call: an answer from that is grounded. */
+  saw(where: SeenBefore): void {
+    this.#seenBefore.add(where);
+  }
 
   /** The request continues the one before it: what was done for that one counts. */
   goOn(): void {
-    this.#worked ||= this.shownBefore;
+    if (this.shownBefore) this.#deeds.add("look");
   }
 
   take(call: EndedCall, exitCode: number | undefined, text: string): void {
@@ -123,12 +128,12 @@ export class Deeds {
     this.#takeTrial(call, exitCode, text);
     const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
     if (kind !== "ok" && !ran) return;
-    this.#worked = true;
-    this.#takeAct(call, exitCode);
+    for (const deed of deedsOf(call, exitCode)) this.#deeds.add(deed);
+    if (exitCode !== undefined && runsTests(tool, target))
+      this.#lastTests = { command: target, exitCode, text };
     // Only the rest of a result that counted as a look already.
     if (tool === "show_full") return;
     if (changes) {
-      this.#changed = true;
       this.#stale = 0;
       this.#looks = 0;
       return;
@@ -137,16 +142,6 @@ export class Deeds {
     this.#looks += 1;
     this.#stale = this.#shown.has(text) ? this.#stale + 1 : 0;
     this.#shown.add(text);
-  }
-
-  #takeAct({ tool, target, changes }: EndedCall, exitCode: number | undefined): void {
-    const isBeside = actsBeside(tool, target, exitCode !== undefined && exitCode !== 0);
-    const isTests = tool === "bash" && RUNS_TESTS.test(target);
-    this.#actedElsewhere ||= isBeside;
-    this.#acted ||= (changes || isBeside) && !isTests;
-    if (!isTests || exitCode === undefined) return;
-    this.#redTests = exitCode === 0 ? undefined : target;
-    this.#greenTests = exitCode === 0;
   }
 
   /** A command whose program is missing was tried, too. */
@@ -165,37 +160,41 @@ export class Deeds {
 
   /** Whether a call succeeded, or a command ran to its end with any exit code. */
   get worked(): boolean {
-    return this.#worked;
+    return this.#deeds.size > 0;
+  }
+
+  /** Whether the conversation showed something of the workspace before this request. */
+  get shownBefore(): boolean {
+    return this.#seenBefore.has("earlier request");
   }
 
   /** Whether an answer about the repository can be based on what was seen of it. */
   get isGrounded(): boolean {
-    return this.#worked || this.shownBefore || this.shownWithTask;
+    return this.worked || this.#seenBefore.size > 0;
   }
 
-  /** Whether a call changed something. */
+  /** Whether a call changed files. */
   get changed(): boolean {
-    return this.#changed;
+    return this.#did("change", "change by tests");
   }
 
-  /** Whether a call changed something, in files or elsewhere. Test runs do not count: what they leave is not work. */
+  /** Whether a call did work, in files or elsewhere. */
   get acted(): boolean {
-    return this.#acted;
+    return this.#did("change", "other effect");
   }
 
   /** Something may have been done that does not show as a change of the workspace's files. */
   get actedBeside(): boolean {
-    return this.#actedElsewhere;
+    return this.#did("other effect", "other effect of tests");
   }
 
-  /** The last test run, if it failed. */
-  get redTests(): string | undefined {
-    return this.#redTests;
+  #did(...deeds: readonly Deed[]): boolean {
+    return deeds.some((deed) => this.#deeds.has(deed));
   }
 
-  /** The last test run succeeded. */
-  get greenTests(): boolean {
-    return this.#greenTests;
+  /** The last test run. */
+  get lastTests(): EndedCommand | undefined {
+    return this.#lastTests;
   }
 
   /** The last command since the last edit. */
@@ -224,194 +223,8 @@ export class Deeds {
       this.#stale = 0;
       return ACT_NOW;
     }
-    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#shownNotes.has(ACT_SOON)) return undefined;
-    this.#shownNotes.add(ACT_SOON);
+    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#wasTold) return undefined;
+    this.#wasTold = true;
     return ACT_SOON;
-  }
-}
-
-/** How an answer is judged by what was done for it. */
-export type Earned =
-  | { readonly kind: "earned" }
-  /** For the model: told once. */
-  | { readonly kind: "nudge"; readonly text: string; readonly demand: Demand | "words" }
-  | { readonly kind: "nothing_done"; readonly reason: string };
-
-export const EARNED: Earned = { kind: "earned" };
-
-/** The request, and the kind of model that answers it. */
-export interface RequestFacts {
-  readonly intent: Intent;
-  readonly request: string;
-  /** A model with few parameters: it often mistakes a look for the change, and empty words for an answer. */
-  readonly isWeak: boolean;
-  /** The request only wants something to be run, and to know the outcome. */
-  readonly runs?: boolean;
-  /** The request only wants information about the repository. */
-  readonly looks?: boolean;
-}
-
-/**
- * What an answer lacks: any work, the answer itself, the requested change, a trial of the change, success of that
- * trial, a run when only a run was requested, or a run that confirms what the answer says about tests.
- */
-export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | "green";
-
-/** If a call was refused, the refusal is the cause. A person can lift it, and a nudge would hide it. */
-export function missingForRequest(
-  answer: string,
-  facts: RequestFacts,
-  deeds: DeedFacts,
-  calls: readonly Pick<EndedCall, "refused">[],
-): Lack | undefined {
-  const isRefused = calls.some(({ refused }) => refused);
-  if (facts.intent === "change" && facts.runs === true) return missingForRun(answer, facts, deeds, isRefused);
-  const isLook = facts.intent === "repo" || (facts.intent === "change" && facts.looks === true);
-  if (facts.intent === "change" && !isLook) return missingForChange(answer, facts, deeds, isRefused);
-  if (!isLook || isRefused) return undefined;
-  if (!deeds.isGrounded) return "work";
-  const none = noAnswerIn(answer, facts.request);
-  return none ?? (facts.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
-}
-
-/** The request is about running tests. */
-const OF_TESTS = /\b(?:(?:unit |e2e |all )*tests|test suite|test-suite|specs)\b/i;
-
-const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc|stat|which|git)\b/;
-
-/** The command that counts as run for a request to run something. */
-export function commandForRequest(
-  { request, isWeak }: Pick<RequestFacts, "request" | "isWeak">,
-  { ran, ranTests, triedSince }: Pick<Deeds, "ran" | "ranTests" | "triedSince">,
-): EndedCommand | undefined {
-  const look = NAMES_A_LOOK.test(request) && triedSince !== "nothing" ? triedSince : undefined;
-  return (isWeak && OF_TESTS.test(request) ? ranTests : ran) ?? look;
-}
-
-/** A report that the command failed is an answer, too; a report of success is one only if it succeeded. */
-function missingForRun(
-  answer: string,
-  facts: RequestFacts,
-  deeds: DeedFacts,
-  isRefused: boolean,
-): Lack | undefined {
-  const { worked, greenTests } = deeds;
-  if (isRefused) return undefined;
-  const ran = commandForRequest(facts, deeds);
-  if (ran === undefined && (facts.isWeak || !worked)) return "run";
-  if (ran?.exitCode !== 0 && !greenTests && saysTestsPass(answer)) return "green";
-  return noAnswerIn(answer, facts.request);
-}
-
-function missingForChange(
-  answer: string,
-  { request, isWeak }: RequestFacts,
-  { worked, changed, acted, actedBeside }: DeedFacts,
-  isRefused: boolean,
-): Lack | undefined {
-  if (isWeak ? acted : changed) return undefined;
-  if (!isRefused && !worked) return "work";
-  const none = isRefused || actedBeside ? undefined : noAnswerIn(answer, request);
-  return none ?? (isWeak ? "change" : undefined);
-}
-
-type DeedFacts = Pick<
-  Deeds,
-  | "worked"
-  | "isGrounded"
-  | "changed"
-  | "acted"
-  | "actedBeside"
-  | "ran"
-  | "ranTests"
-  | "triedSince"
-  | "greenTests"
->;
-
-const NUDGES: Readonly<Record<"change" | "repo", string>> = {
-  change:
-    "Nothing was read or changed so far, and nobody is there to answer questions. A change was asked for: call a tool now. Only calls do anything; what stands in the text of a reply is not run.",
-  repo: "You looked at nothing of the repository, so this answer is a guess, and nobody is there to answer questions. Call a tool now to look (read_file, grep, list_dir), then answer from what you saw.",
-};
-
-const ONLY_LOOKED =
-  "You looked, and changed nothing. A change was asked for: make it now with a call. If none is needed, say why in your final answer.";
-
-/** How the run ends if its answer still lacks this. */
-export function endWith(
-  lack: Lack,
-  { intent, runs, looks }: { readonly intent: Intent; readonly runs: boolean; readonly looks: boolean },
-  deeds: Deeds,
-): Earned {
-  switch (lack) {
-    case "change":
-    case "trial":
-      return EARNED;
-    case "success":
-      return { kind: "nothing_done", reason: failedTrial(deeds) };
-    case "run":
-      return { kind: "nothing_done", reason: notRun(deeds) };
-    case "green":
-      return { kind: "nothing_done", reason: `the answer says that tests pass, but ${failedRun(deeds.ran)}` };
-    case "work":
-      return intent === "change" ? { kind: "nothing_done", reason: "nothing was done" } : EARNED;
-    default: {
-      const what = intent === "change" && !runs && !looks ? "nothing was changed" : "there is no answer";
-      const failed = runs && deeds.ran?.exitCode !== 0 ? `, and ${failedRun(deeds.ran)}` : "";
-      return { kind: "nothing_done", reason: `${what}: ${noAnswerReason(lack)}${failed}` };
-    }
-  }
-}
-
-export function demandOf(lack: Lack, intent: Intent): Demand | "words" {
-  if (lack === "green") return "words";
-  if (lack === "trial" || lack === "run") return "run";
-  return intent === "change" && lack !== "work" ? "act" : "call";
-}
-
-export const TRY_IT =
-  "You changed files and ran nothing since, and nothing else checks them. Run what you changed now, with bash, and look at what it prints; then mend it, or give your final answer.";
-
-const RUN_IT =
-  "Nothing was run so far. Only calls do anything; what stands in the text of a reply is not run. Call bash now with the command that was asked for, then say what it printed and whether it succeeded.";
-const NOT_GREEN =
-  "Your answer says that tests pass, but the last command that you ran failed. Say what really came of it; that they fail, or cannot be run here, is an answer.";
-
-const STILL_FAILS =
-  "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";
-
-/** Most bytes of a command or an output that are quoted. */
-const MAX_QUOTED = 300;
-
-/** On one line, between backticks. */
-export const quotedText = (text: string): string => `\`${visibleLine(headWithin(text, MAX_QUOTED))}\``;
-
-const notRun = ({ ran, worked }: Deeds): string =>
-  ran === undefined ? (worked ? "nothing was run" : "nothing was done") : "no tests were run";
-
-const failedTrial = ({ triedSince }: Deeds): string =>
-  triedSince === "nothing" ? "nothing was tried" : failedRun(triedSince);
-
-const failedRun = (ran: EndedCommand | undefined): string =>
-  ran === undefined
-    ? "nothing was run"
-    : `the last command that the model ran failed (exit ${ran.exitCode}): ${quotedText(ran.command)}`;
-
-export function nudgeOf(lack: Lack, intent: Intent): string {
-  switch (lack) {
-    case "work":
-      return NUDGES[intent === "change" ? "change" : "repo"];
-    case "change":
-      return ONLY_LOOKED;
-    case "trial":
-      return TRY_IT;
-    case "success":
-      return STILL_FAILS;
-    case "run":
-      return RUN_IT;
-    case "green":
-      return NOT_GREEN;
-    default:
-      return noAnswerNudge(lack);
   }
 }

@@ -9,7 +9,8 @@ import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { firstOf } from "../../core/wording.ts";
 import { NOTICE } from "../history.ts";
-import { type EndedCommand, quotedText } from "./deeds.ts";
+import type { EndedCommand } from "./deeds.ts";
+import { quotedText } from "./missing-work.ts";
 
 /** How the loop ended. */
 export type Ending =

@@ -24,7 +24,7 @@ export interface Check {
 }
 
 /** What a check needs of its run. */
-interface CheckContext {
+export interface CheckContext {
   readonly mode: Mode;
   readonly judge: () => Promise<Judge>;
   readonly approver: Approver;

@@ -10,7 +10,7 @@ import { ARTIFACT_SCHEMA, Compactor, type CompactorOptions } from "../../agent/c
 import type { History, PromptSize } from "../../agent/history.ts";
 import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
-import type { EndRules } from "../../agent/ending/earned-end.ts";
+import type { EndRules } from "../../agent/ending/end-rules.ts";
 import { RunIntent } from "../../agent/ending/intent.ts";
 import { Guard, type Limits, Malformed, Spent } from "../../agent/limits.ts";
 import { askAside } from "../../agent/model-request.ts";

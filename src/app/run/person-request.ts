@@ -119,18 +119,15 @@ export const onlyContinues = ({ resumed, prompt, flags }: PersonRequest): boolea
  * Whether the words only ask to run something, or only to look. Not guessed if `--intent` or candidates say what is
  * wanted.
  */
-export function wantedByWords({
+export function onlyWanted({
   prompt,
   flags,
   parkedRun,
-}: Pick<PersonRequest, "prompt" | "flags" | "parkedRun">): {
-  readonly runs: boolean;
-  readonly looks: boolean;
-} {
-  if (flags.intent !== undefined || flags.candidate !== undefined) return { runs: false, looks: false };
+}: Pick<PersonRequest, "prompt" | "flags" | "parkedRun">): "run" | "look" | undefined {
+  if (flags.intent !== undefined || flags.candidate !== undefined) return undefined;
   const request = parkedRun?.parked.given.task ?? prompt;
-  const runs = asksToRun(request);
-  return { runs, looks: !runs && asksToLook(request) };
+  if (asksToRun(request)) return "run";
+  return asksToLook(request) ? "look" : undefined;
 }
 
 /** The named check, otherwise the project's own tests, if a change is asked for and may be made. */
@@ -159,8 +156,8 @@ export async function verificationFor(
 async function ownCheck(personRequest: PersonRequest): Promise<Check | undefined> {
   const { settings, flags, prompt, parkedRun } = personRequest;
   const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, settings.mode);
-  const { runs, looks } = wantedByWords(personRequest);
-  if (intent !== "change" || settings.mode === "read-only" || runs || looks) return undefined;
+  const isTask = onlyWanted(personRequest) === undefined;
+  if (intent !== "change" || settings.mode === "read-only" || !isTask) return undefined;
   const command = await ownTests(personRequest);
   return command === undefined ? undefined : { command, by: "project" };
 }
@@ -177,7 +174,7 @@ async function ownTests(personRequest: PersonRequest): Promise<string | undefine
 /** Tells a small model how to run the tests; without this, it may mistake a CI workflow for them. */
 export async function testsNote(personRequest: PersonRequest): Promise<string> {
   if (
-    !wantedByWords(personRequest).runs ||
+    onlyWanted(personRequest) !== "run" ||
     !/\b(?:tests?|suite)\b/i.test(personRequest.prompt) ||
     !(await isWeak(personRequest))
   )

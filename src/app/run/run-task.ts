@@ -3,7 +3,7 @@ import path from "node:path";
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, resumeRequest, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
-import { EndRules } from "../../agent/ending/earned-end.ts";
+import { EndRules } from "../../agent/ending/end-rules.ts";
 import { PromptSize } from "../../agent/history.ts";
 import { type AnswerGate, FittedAnswer, NEW_BOX, PlainAnswer, SAME_BOX } from "../../agent/ending/outcome.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
@@ -46,7 +46,7 @@ import {
   testsNote,
   undoNote,
   verificationFor,
-  wantedByWords,
+  onlyWanted,
   yamlError,
 } from "./person-request.ts";
 import {
@@ -133,7 +133,7 @@ async function runSteps(input: RunInput, progress: RunProgress): Promise<Finishe
   });
   progress.agent = agent;
   if (ends !== null) {
-    ends.facts = { request: input.prompt, isWeak: agent.isWeak, ...wantedByWords(input) };
+    ends.facts = { request: input.prompt, isWeak: agent.isWeak, only: onlyWanted(input) };
     ends.candidate = flags.candidate;
   }
   const taken = input.resumed ? undoNote(agent.history.messages, await undoneSteps(input.host, session)) : "";

@@ -2,7 +2,7 @@
  * A session's conversation in replayable form: what was asked, what the model replied, and what came of it; and those who
  * repeat it: the model as a scenario, the person at the same places.
  */
-import { questionOpening } from "../../agent/ending/earned-end.ts";
+import { questionOpening } from "../../agent/ending/expected-output.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import { type Intent, SERVER_FAILURES } from "../../core/model-provider.ts";

@@ -3,7 +3,7 @@ import test from "node:test";
 import * as z from "zod";
 import { runRequest } from "../../../src/agent/agent-run.ts";
 import { unattended } from "../../../src/agent/approvers.ts";
-import { EndRules } from "../../../src/agent/ending/earned-end.ts";
+import { EndRules } from "../../../src/agent/ending/end-rules.ts";
 import { Limits } from "../../../src/agent/limits.ts";
 import { cannotRun, type Check, checkNote, Verification } from "../../../src/agent/ending/verification.ts";
 import { NO_CHECKPOINTS } from "../../../src/core/session.ts";

@@ -6,7 +6,7 @@ import {
   smallModelEvent,
   testsNote,
   verificationFor,
-  wantedByWords,
+  onlyWanted,
 } from "../../../src/app/run/person-request.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
@@ -100,12 +100,12 @@ test("for a request to run something the project's tests are not a check, and a 
   assert.equal(await commandFor("run the tests", { check: "make all" }), "make all", "named by the user");
   assert.equal(await commandFor("run the tests", { intent: "change" }), "make test");
   assert.equal(await commandFor("what changed in the last commit?"), undefined);
-  const wanted = (...given: Parameters<typeof asked>) => Object.values(wantedByWords(asked(...given)));
-  assert.deepEqual(wanted("run the tests"), [true, false]);
-  assert.deepEqual(wanted("list all TODOs"), [false, true]);
+  const wanted = (...given: Parameters<typeof asked>) => onlyWanted(asked(...given));
+  assert.equal(wanted("run the tests"), "run");
+  assert.equal(wanted("list all TODOs"), "look");
   for (const prompt of ["run the tests", "list all TODOs"])
-    assert.deepEqual(wanted(prompt, { intent: "change" }), [false, false]);
-  assert.deepEqual(wanted("mend it"), [false, false]);
+    assert.equal(wanted(prompt, { intent: "change" }), undefined);
+  assert.equal(wanted("mend it"), undefined);
   const note = "\n\n[harness] The project's own tests are run by: make test";
   assert.equal(await testsNote(asked("run the tests")), note);
   assert.equal(await testsNote(asked("build the project")), "");

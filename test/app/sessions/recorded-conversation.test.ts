@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { recordedRequests, scenarioOf } from "../../../src/app/sessions/recorded-conversation.ts";
-import { expectedOf } from "../../../src/agent/ending/earned-end.ts";
+import { expectedOf } from "../../../src/agent/ending/expected-output.ts";
 import type { Message } from "../../../src/core/model-provider.ts";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import { scenarioFrom } from "../../../src/models/providers/scenario.ts";
