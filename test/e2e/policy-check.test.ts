@@ -66,6 +66,7 @@ describe("policy check", { concurrency: 3 }, () => {
       "",
       '{"cmd":"ls","mode":"all"}',
       '{"cmd":"rm -rf /"}',
+      '{"cmd":"rm -rf /","cmd":"ls"}',
     ];
     const { code, stdout } = await check([...IN, "--stdin"], `${lines.join("\n")}\n`);
     const answers = stdout
@@ -87,6 +88,7 @@ describe("policy check", { concurrency: 3 }, () => {
           'deny input.line line 5: not valid JSON; expected {"cmd": "ls -l"}',
           "deny input.line line 6: mode must be one of read-only, workspace-write, danger-full-access",
           "deny delete.broad",
+          'deny input.line line 8: the key "cmd" appears twice',
         ],
       },
     );

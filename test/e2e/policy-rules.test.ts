@@ -211,6 +211,11 @@ describe("policy test", { concurrency: 3 }, () => {
   for (const [name, text, message] of [
     ["that is not JSON", '{"cmd": "ls", "want": "allow"}\n{"cmd"', "judged.jsonl:2: not valid JSON"],
     [
+      "with a key twice",
+      '{"cmd": "ls", "cmd": "rm -rf /", "want": "allow"}',
+      'judged.jsonl:1: the key "cmd" appears twice',
+    ],
+    [
       "of another shape",
       '{"cmd": "ls"}',
       "judged.jsonl:1: want: expected one of allow, ask, deny, not-allow",

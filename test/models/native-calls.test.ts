@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { CallIds, JsonEnds, NativeCalls, readArguments, surveyJson } from "../../src/models/reply.ts";
+import { JsonEnds, surveyJson } from "../../src/core/json-text.ts";
+import { CallIds, NativeCalls, readArguments } from "../../src/models/reply.ts";
 import { OfferedTools } from "../../src/models/text-calls/settle.ts";
 import { HISTORY } from "../contract/provider-server.ts";
 import { TOOLS } from "../contract/provider-ask.ts";

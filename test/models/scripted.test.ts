@@ -129,6 +129,7 @@ const FAULTS = [
   ["", "1: there are no steps"],
   ['{"reply": ["a"]}\n\n{"reply": ,}', "3: this is not JSON"],
   ['// x\n{"reply": ["a"', "2: a bracket or a quote that opens here is never closed"],
+  ['{"reply": ["a"], "reply": ["b"]}', '1: the key "reply" appears twice'],
   ['{"replies": []}', "1: reply: expected a list of parts"],
   ['{"reply": [], "x": 1}', '1: Unrecognized key: "x"'],
   [

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { DURATION_FORM, nearest, parseDuration } from "../../core/wording.ts";
 import { MODES } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { DuplicateKey, parseUniqueJson } from "../../core/json-text.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 
@@ -129,8 +130,9 @@ type ReadRow = z.output<typeof rowForm>;
 function rowOf(text: string): ReadRow | string {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseUniqueJson(text);
   } catch (thrown) {
+    if (thrown instanceof DuplicateKey) return visibleLine(thrown.message);
     return `not valid JSON: ${visibleLine(reasonOf(thrown))}`;
   }
   const read = rowForm.safeParse(value);

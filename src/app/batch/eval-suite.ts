@@ -15,7 +15,9 @@ import {
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { parseUniqueJson } from "../../core/json-text.ts";
 import { withoutMark } from "../../core/raw-data.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { MAX_PROMPT_BYTES, MAX_WORD_BYTES } from "./batch-rows.ts";
@@ -116,10 +118,10 @@ async function readTask(suite: string, name: string): Promise<EvalTask | undefin
   let value: unknown;
   try {
     const text = (await readRegular(file, { links: "follow", max: MAX_TASK })).toString("utf8");
-    value = JSON.parse(withoutMark(text));
+    value = parseUniqueJson(withoutMark(text));
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return undefined;
-    throw broken(reasonOf(thrown), thrown);
+    throw broken(visibleLine(reasonOf(thrown)), thrown);
   }
   const read = taskForm.safeParse(value, { error: asExpected });
   if (!read.success)

@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import { z } from "zod";
 import { type Mode, MODES, type OnAsk, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { DuplicateKey, parseUniqueJson } from "../../core/json-text.ts";
 import { linesIn } from "../../core/line-diff.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
@@ -57,9 +58,9 @@ export type JudgedCommand = z.infer<typeof judgedForm>;
 export function readJudged(line: string): JudgedCommand | string {
   let value: unknown;
   try {
-    value = JSON.parse(line);
-  } catch {
-    return "not valid JSON";
+    value = parseUniqueJson(line);
+  } catch (thrown) {
+    return thrown instanceof DuplicateKey ? visibleLine(thrown.message) : "not valid JSON";
   }
   const parsed = judgedForm.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -242,8 +243,9 @@ interface JudgeRequest {
 function readLine(line: string): JudgeRequest | string {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(line);
-  } catch {
+    parsed = parseUniqueJson(line);
+  } catch (thrown) {
+    if (thrown instanceof DuplicateKey) return visibleLine(thrown.message);
     return 'not valid JSON; expected {"cmd": "ls -l"}';
   }
   if (typeof parsed !== "object" || parsed === null || !("cmd" in parsed) || typeof parsed.cmd !== "string")

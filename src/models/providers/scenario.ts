@@ -1,11 +1,12 @@
 import type { Stats } from "node:fs";
 import * as z from "zod";
+import { DuplicateKey, JsonEnds, parseUniqueJson } from "../../core/json-text.ts";
 import { withoutMark } from "../../core/raw-data.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Message, SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
 import { readRegularSync } from "../../platform/safe-files.ts";
-import { JsonEnds } from "../reply.ts";
 import type { WireRequest } from "../model-api.ts";
 
 /** A step's conditions on the request that it answers. */
@@ -217,9 +218,10 @@ function* valuesIn(text: string, file: string): Generator<{ readonly json: strin
 
 function entryAt(json: string, line: number, file: string): Entry {
   try {
-    return entryFrom(JSON.parse(json), line);
+    return entryFrom(parseUniqueJson(json), line);
   } catch (thrown) {
     if (thrown instanceof ScenarioFault) throw fault(file, line, thrown.message);
+    if (thrown instanceof DuplicateKey) throw fault(file, line, visibleLine(thrown.message));
     throw fault(file, line, `this is not JSON: ${reasonOf(thrown)}`);
   }
 }

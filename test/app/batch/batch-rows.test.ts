@@ -77,6 +77,11 @@ for (const [line, told] of [
   ['{"dir":"a\\u0000b","prompt":"x"}', /dir: expected a string/],
   ['["a"]', /line 2: expected an object$/],
   ['{"dir":', /line 2: not valid JSON/],
+  ['{"dir":"a","prompt":"x","prompt":"y"}', /line 2: the key "prompt" appears twice$/],
+  [
+    '{"dir":"a","prompt":"x","limits":{"max_turns":3,"max\\u005fturns":4}}',
+    /the key "max_turns" appears twice$/,
+  ],
 ] as const)
   test(`${line} is not a row, and the message says what is wrong`, () => {
     const { message, remedy } = refusalOf(() => rowsIn(`{"dir":"a","prompt":"x"}\n${line}\n`));
