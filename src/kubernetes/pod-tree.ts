@@ -6,7 +6,7 @@ import { startCommand } from "../boxes/box-command.ts";
 import { removeTree } from "../boxes/box-record.ts";
 import type { RunnerClient } from "../boxes/runner-client.ts";
 import { newChangesIn } from "../boxes/runner-files.ts";
-import { type Layer, noteApart, noteMissing } from "../boxes/workspace/layer-record.ts";
+import { type Layer, noteApart, noteLeftOut, noteMissing } from "../boxes/workspace/layer-record.ts";
 import {
   dropFromPiece,
   dropPieces,
@@ -109,7 +109,9 @@ async function copyTreeBack(plan: TreePlan, layer: Layer, client: RunnerClient):
   await removeTree(aside);
   await mkdir(aside, { mode: 0o700 });
   const words = ["--anchored", "--no-wildcards", ...apart.map((name) => `--exclude=./${name}`), "."];
-  await unpackedFrom(client, { folder: plan.workspace, words }, (archive) => unpack(archive, aside));
+  await unpackedFrom(client, { folder: plan.workspace, words }, async (archive) => {
+    await noteLeftOut(folder, await unpack(archive, aside));
+  });
   await dropEmptyParents(apart, { aside, workspace: plan.workspace });
   await noteApart(layer, apart);
   await returnTree(folder, aside);

@@ -267,7 +267,8 @@ export function undoText(undone: ShownUndo, stream: Output): string {
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${name(path)}`),
     ...left.map((path) => `left     ${name(path)}: it holds things that are not from the run`),
     ...refused.map(
-      ({ path, reason }) => `${styleText("red", "refused", { stream })}  ${name(path)}: ${reason}`,
+      ({ path, reason }) =>
+        `${styleText("red", "refused", { stream })}  ${name(path)}: ${appliedName(reason)}`,
     ),
   ];
   const same = redo ? " --redo" : target > 0 ? ` --to ${target}` : "";
@@ -331,7 +332,7 @@ export function appliedText(applied: ShownApply, stream: Output): string {
   const lines = [
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${appliedName(path)}`),
     ...left.map((path) => `left     ${appliedName(path)}: it holds things that the session did not change`),
-    ...refused.map(({ path, reason }) => `${red("refused")}  ${appliedName(path)}: ${reason}`),
+    ...refused.map(({ path, reason }) => `${red("refused")}  ${appliedName(path)}: ${appliedName(reason)}`),
     ...handoff.map(({ path, tier, reason }) => {
       const waits = blocked.includes(path);
       const mark = waits ? red("blocked") : tier === "dangerous" ? red("danger ") : "look at";

@@ -22,6 +22,7 @@ import {
   mustGoFirst,
   writeJournal,
 } from "./checkpoints/undo-changes.ts";
+import { refuseWithoutRoom } from "./checkpoints/free-space.ts";
 import { isSkipped, layerEntry, presentEntry, withSkipped } from "./checkpoints/seen-entries.ts";
 import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
 import { type EntryMove, type ChangePlan, planOf } from "./checkpoints/undo-plan.ts";
@@ -64,10 +65,20 @@ export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest)
   const unsure = chosen.flatMap(({ path, after, unsure: doubt }) =>
     doubt && !sameEntry(now.get(path), after) ? [{ path, reason: "it was changed since" }] : [],
   );
-  const undecided = new Set([...plan.ops, ...plan.refused, ...unsure].map(({ path }) => path));
+  const large = new Set(chosen.filter(({ after }) => isTooLarge(after)).map(({ path }) => path));
+  const refused = [...plan.refused, ...unsure].map(({ path, reason }) =>
+    large.has(path) ? { path, reason: whereLarge(wanted.layer, path) } : { path, reason },
+  );
+  const undecided = new Set([...plan.ops, ...refused].map(({ path }) => path));
   const there = paths.filter((path) => !undecided.has(path) && !plan.left.includes(path));
-  return { ...plan, refused: [...plan.refused, ...unsure], made, there, now };
+  return { ...plan, refused, made, there, now };
 }
+
+const isTooLarge = (entry: Entry | undefined): boolean => entry?.kind === "unkept" && entry.why === "large";
+
+/** Its content is never stored, so nothing could be taken back: a person copies it. */
+const whereLarge = ({ content }: LayerChanges, path: string): string =>
+  `it is too large to be moved; copy it yourself, from ${content}/${path}`;
 
 /** The folders above a requested path come along as they are in the layer. */
 const isRequested = (path: string, only: readonly string[] | undefined): boolean =>
@@ -87,6 +98,8 @@ export async function move(
   store.packs.flush();
   if (ops.length > 0) {
     refuseIfChanged(store, ops);
+    const part = "make room, then run the same command again, or move a part: harness apply --only PATH";
+    refuseWithoutRoom(store.workspace, ops, part);
     const before = store.save(session, withoutPassedOver(now));
     const step = steps.begin({ kind: "call", call: "apply", turn: null, before, target: null });
     const aside = `.harness-apply-${randomUUID()}`;
@@ -153,8 +166,11 @@ function layerChanges(
   const base = baseOf(store, session);
   // A folder that became a file occurs twice; its present state comes last.
   const made = new Map<string, LayerChange>();
-  for (const { path, what, mode } of layer.changes) {
-    const after = what === "deleted" ? undefined : layerEntry(reader, layer.content, { path, mode });
+  for (const { path, what, kind, mode } of layer.changes) {
+    const found = what === "deleted" ? undefined : layerEntry(reader, layer.content, { path, mode });
+    // A copy is brought without what is neither a file, a folder nor a link.
+    const isLeftOut = what !== "deleted" && kind === "odd" && found === undefined;
+    const after: Entry | undefined = isLeftOut ? { kind: "odd", what: "fifo", mode } : found;
     const gone = what !== "deleted" && after === undefined;
     made.set(path, { path, after, ...(gone ? { base: undefined, unsure: true } : before(path)) });
   }

@@ -10,6 +10,7 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -151,6 +152,26 @@ test("changes of both sides to a text are kept; where they conflict the user's s
   assert.equal(applied.whole, false);
   const again = await place.apply();
   assert.deepEqual([again.ops, again.refused.map((one) => one.path)], [[], ["b"]]);
+});
+
+test("what cannot be moved is named: too large, with its place, and what is no file, also if a copy came without it", async () => {
+  using place = ground({ a: "a", there: "mine" });
+  await place.begin();
+  writeFileSync(path.join(place.seen, "big"), "");
+  truncateSync(path.join(place.seen, "big"), 2 ** 30 + 1);
+  const layer = layerOf(place.root, place.seen, Date.now() + 60_000);
+  const odd = (at: string) => ({ path: at, what: "added", kind: "odd", mode: 0o644 }) as const;
+  rmSync(path.join(place.seen, "there"));
+  const changes = [...layer.changes, odd("fifo"), odd("there")];
+  const prepared = await prepareApply(place.store, { session: "s", layer: { ...layer, changes } });
+  const reason = "it is a fifo, which is never made anew";
+  assert.deepEqual(prepared.refused, [
+    { path: "big", reason: `it is too large to be moved; copy it yourself, from ${place.seen}/big` },
+    { path: "fifo", reason },
+    { path: "there", reason },
+  ]);
+  const moved = await move(place.store, { session: "s", steps: place.steps }, prepared);
+  assert.deepEqual([moved.whole, readFileSync(path.join(place.root, "there"), "utf8")], [false, "mine"]);
 });
 
 test("only the chosen paths are applied; an applied path no longer counts as a change, whatever happens to it", async () => {

@@ -168,6 +168,25 @@ async function newAsideFolder(stateDir: string, session: string, mark: string): 
   return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
 }
 
+/** An entry of a copy that no tree on this machine has: a FIFO or the like. The path is a byte text. */
+export interface LeftOut {
+  readonly path: string;
+  readonly mode: number;
+}
+
+const leftOutForm: z.ZodType<readonly LeftOut[]> = z.array(z.object({ path: z.string(), mode: z.number() }));
+
+/** Lies beside the tree that came without these entries. */
+const leftOutIn = (folder: string): string => path.join(folder, "left-out");
+
+export const noteLeftOut = (folder: string, entries: readonly LeftOut[]): Promise<void> =>
+  writeFile(leftOutIn(folder), JSON.stringify(entries), { mode: 0o600 });
+
+export async function leftOutOf(folder: string): Promise<readonly LeftOut[]> {
+  const text = await readFile(leftOutIn(folder), "utf8").catch(() => "[]");
+  return leftOutForm.safeParse(parsedJson(text)).data ?? [];
+}
+
 /** Deletes given-up layers of boxes in a cluster; all of such a layer lies in its folder. */
 export async function clearReturned(stateDir: string): Promise<void> {
   for (const { folder, state, engine } of await allLayers(stateDir).catch(() => []))

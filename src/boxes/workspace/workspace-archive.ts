@@ -26,6 +26,7 @@ import {
   writeTarNumber,
 } from "../../core/tar-archive.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
+import type { LeftOut } from "./layer-record.ts";
 import { holdFolderSync } from "./safe-paths.ts";
 import { type WalkedEntry, treeWithout } from "./workspace-changes.ts";
 
@@ -233,19 +234,21 @@ function headerBlock(
 
 /**
  * Extracts everything below the archive's one top folder into an empty folder. Nothing is created through a link or
- * above the folder. Modes and times are kept, owners are not; entries other than files, folders and links are left out.
+ * above the folder. Modes and times are kept, owners are not; entries other than files, folders and links are left out,
+ * and their paths are returned.
  */
 export async function unpack(
   archive: AsyncIterable<Buffer>,
   folder: string,
   most: ArchiveLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
-): Promise<void> {
+): Promise<readonly LeftOut[]> {
   using target = new UnpackTarget(folder, most);
   for await (const each of untar(archive)) {
     if (Buffer.isBuffer(each)) target.write(each);
     else target.begin(each);
   }
   target.settle();
+  return target.leftOut;
 }
 
 class UnpackTarget implements Disposable {
@@ -253,6 +256,7 @@ class UnpackTarget implements Disposable {
   readonly #left: { bytes: number; entries: number };
   readonly #made = new Set([""]);
   readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
+  readonly #leftOut: LeftOut[] = [];
   #open: number | undefined;
 
   constructor(folder: string, most: ArchiveLimits) {
@@ -276,8 +280,24 @@ class UnpackTarget implements Disposable {
       mkdirSync(at, { mode: 0o700 });
       this.#made.add(path.toString("latin1"));
     } else if (entry.type === "link") symlinkSync(entry.target, at);
-    else if (entry.type === "same") linkSync(this.#at(belowTop(entry.target)), at);
+    else if (entry.type === "same") this.#linkTo(belowTop(entry.target), at, entry);
+    else this.#leaveOut(path, entry.mode);
     if (entry.type === "file" || entry.type === "folder") this.#rights.push([at, entry]);
+  }
+
+  /** Another name of an earlier entry, which may have been left out. */
+  #linkTo(earlier: Buffer, at: Buffer, { name }: TarEntry): void {
+    const known = this.#leftOut.find(({ path }) => path === textOfBytes(earlier));
+    if (known === undefined) linkSync(this.#at(earlier), at);
+    else this.#leaveOut(belowTop(name), known.mode);
+  }
+
+  #leaveOut(path: Buffer, mode: number): void {
+    this.#leftOut.push({ path: textOfBytes(path), mode });
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#leftOut;
   }
 
   write(content: Buffer): void {

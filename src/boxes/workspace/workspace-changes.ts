@@ -7,7 +7,7 @@ import type { Change, LayerChanges } from "../../core/ports.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner-files.ts";
-import type { Changed, Layer } from "./layer-record.ts";
+import { type Changed, type Layer, leftOutOf } from "./layer-record.ts";
 import { entryPath, type HeldFolderSync, holdFolderSync, lookIn, namesIn } from "./safe-paths.ts";
 
 /** What a box changed in the workspace: the upper layer of an overlay, or a copy, compared with the folder itself. */
@@ -307,18 +307,23 @@ async function piece(file: FileHandle, at: number, length: number): Promise<Buff
  * opened in `content`; the changes have the modes that it had.
  */
 export async function changesOfCopy(
-  { workspace, made, apart = [], missing = [] }: Layer,
+  { workspace, made, apart = [], missing = [], folder }: Layer,
   content: string,
 ): Promise<LayerChanges> {
   const [below, above] = [statsIn(workspace, apart), statsIn(content, apart, true)];
   const absent = missing.map((each) => bytesOfText(each).toString("latin1"));
+  const leftOut = new Map(
+    (await leftOutOf(folder)).map((each) => [bytesOfText(each.path).toString("latin1"), each]),
+  );
   const changes: Change[] = [];
-  for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
+  for (const name of [...new Set([...leftOut.keys(), ...below.keys(), ...above.keys()])].toSorted()) {
     const pair = { name, workspace, content, made, absent, was: below.get(name), is: above.get(name) };
-    for (const [what, stats] of await changesOfPair(pair)) {
-      const bytes = Buffer.from(name, "latin1");
-      changes.push({ path: textOfBytes(bytes), what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
-    }
+    const path = textOfBytes(Buffer.from(name, "latin1"));
+    const odd = leftOut.get(name);
+    if (odd !== undefined && pair.was !== undefined && kindOf(pair.was) === "odd") continue;
+    for (const [what, stats] of await changesOfPair(pair))
+      changes.push({ path, what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
+    if (odd !== undefined) changes.push({ path, what: "added", kind: "odd", mode: odd.mode });
   }
   return { changes, content, incomplete: false, since: made };
 }

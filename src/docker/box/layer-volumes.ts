@@ -3,7 +3,7 @@ import path from "node:path";
 import { Buffer } from "node:buffer";
 import type { Readable } from "node:stream";
 import type { Container, VolumeInspectInfo } from "dockerode";
-import { allLayers, type FoundLayer, type Layer } from "../../boxes/workspace/layer-record.ts";
+import { allLayers, type FoundLayer, type Layer, noteLeftOut } from "../../boxes/workspace/layer-record.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { type Engine, engineFailure, isMissing, unlessGone } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
@@ -69,7 +69,7 @@ export async function bringCopy(
     await using copy = await unstartedContainer(engine, { image, labels, volume });
     const archive = (await copy.container.getArchive({ path: COPY_FOLDER })) as Readable;
     try {
-      await unpack(archive, content, most);
+      await noteLeftOut(layer.folder, await unpack(archive, content, most));
     } finally {
       // There may be more after the archive's end, and a connection that waits for its reader keeps the process alive.
       archive.destroy();

@@ -141,7 +141,7 @@ export function copySavedState(stateDir: string, state: string, into: string): C
 const PATIENCE_MS = 3000;
 
 function whyLeft(entry: Entry, packs: Packs): string | undefined {
-  if (entry.kind === "odd") return `a ${entry.what} cannot be restored`;
+  if (entry.kind === "odd") return `it is a ${entry.what}, which is never made anew`;
   if (entry.kind === "unkept")
     return entry.why === "large" ? "its content was not saved: it was too large" : "it could not be read";
   if (entry.kind !== "file" || entry.pieces.every((piece) => packs.isWhole(piece))) return undefined;

@@ -26,6 +26,8 @@ import type { StepStore } from "../../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText, fieldsOf, parsedJson } from "../../core/raw-data.ts";
 import { lastName } from "../../core/file-names.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { counted } from "../../core/wording.ts";
 import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import {
@@ -42,6 +44,7 @@ import {
   type Tree,
 } from "./entry.ts";
 import type { Packs } from "./packs.ts";
+import { refuseWithoutRoom } from "./free-space.ts";
 import { withSkipped } from "./seen-entries.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./checkpoint-diff.ts";
 import { type EntryMove, type ChangePlan, planOf } from "./undo-plan.ts";
@@ -78,6 +81,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   store.packs.flush();
   if (!store.areUnchanged(pathsOf(plan.ops), pathsOf(plan.ops.filter(mustGoFirst))))
     throw new HarnessError(EXIT.failed, "something else is changing the workspace", "harness undo");
+  refuseWithoutRoom(store.workspace, plan.ops, "make room, then run the same command again");
   const kind = redo ? "redo" : "undo";
   // After an undo or a redo that leaves something out, repeating it finds the rest.
   const isPart = plan.refused.length > 0;
@@ -130,14 +134,22 @@ function wantedSpans(
   return { spans: spansOf(whole, store.trees), notes };
 }
 
-export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: readonly EntryMove[]): void {
+export function carryOut(
+  store: CheckpointStore,
+  { aside, what: named, session }: Journal,
+  ops: readonly EntryMove[],
+): void {
+  const begun: string[] = [];
+  const what = named ?? "undo";
   try {
-    restore(ops, { root: store.workspace, packs: store.packs, aside });
+    restore(ops, { root: store.workspace, packs: store.packs, aside, begun });
   } catch (thrown) {
+    const done = Math.max(0, begun.length - 1);
+    const at = `at ${visibleLine((begun.at(-1) ?? "").toWellFormed()) || "its beginning"}`;
     throw new HarnessError(
       EXIT.failed,
-      `the ${what ?? "undo"} stopped halfway: ${reasonOf(thrown)}`,
-      `fix the cause, then: harness ${what ?? "undo"}   (it continues where it stopped; nothing is lost)`,
+      `the ${what} stopped halfway, ${at}, after ${done} of ${counted(ops.length, "path")}: ${reasonOf(thrown)}`,
+      `fix the cause, then: harness ${what} ${session}   (it continues where it stopped; nothing is lost)`,
       thrown,
     );
   }
@@ -258,6 +270,8 @@ interface Site {
   readonly packs: Packs;
   /** The name of files until they are complete. No other process uses it. */
   readonly aside: string;
+  /** Gets the path of each move that begins. */
+  readonly begun?: string[];
 }
 
 /**
@@ -269,9 +283,23 @@ export function restore(ops: readonly EntryMove[], site: Site): void {
   const deepestFirst = ops.toSorted((a, b) => (depths.get(b) ?? 0) - (depths.get(a) ?? 0));
   const topFirst = deepestFirst.toReversed();
   for (const { path } of topFirst.filter(({ from }) => isFolder(from))) makeAccessible(path, site);
-  for (const op of deepestFirst.filter(mustGoFirst)) removeEntry(op, site);
-  for (const op of topFirst) if (isFolder(op.to)) makeFolder(op, site);
-  for (const op of topFirst) if (op.to !== null && !isFolder(op.to)) putEntry(op, site);
+  const each = (some: readonly EntryMove[], work: (op: EntryMove, site: Site) => void): void => {
+    for (const op of some) {
+      site.begun?.push(op.path);
+      work(op, site);
+    }
+  };
+  const isPut = ({ to }: EntryMove): boolean => to !== null && !isFolder(to);
+  each(
+    deepestFirst.filter((op) => mustGoFirst(op) && op.to === null),
+    removeEntry,
+  );
+  for (const op of deepestFirst.filter((op) => mustGoFirst(op) && op.to !== null)) removeEntry(op, site);
+  each(
+    topFirst.filter(({ to }) => isFolder(to)),
+    makeFolder,
+  );
+  each(topFirst.filter(isPut), putEntry);
   for (const { path, to } of deepestFirst) if (to?.kind === "folder") setMode(path, to.mode, site);
 }
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir } from "node:fs/promises";
+import { execFileSync, spawn } from "node:child_process";
+import { chmod, link, mkdir, readdir } from "node:fs/promises";
 import test from "node:test";
 import { changesOfReturned, returnedTree, returnTree } from "../../../src/boxes/workspace/session-layer.ts";
+import { noteLeftOut } from "../../../src/boxes/workspace/layer-record.ts";
 import { archiveOf, unpack, type ArchiveLimits } from "../../../src/boxes/workspace/workspace-archive.ts";
 import { changesOfCopy } from "../../../src/boxes/workspace/workspace-changes.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
@@ -74,6 +76,27 @@ test("what lies in a folder that commands closed in the copy is not taken for de
     assert.equal(await place.read("tree/d/new"), "1");
     assert.equal(await place.read("tree/f"), "2");
   });
+});
+
+test("a FIFO in a copy is a change, also under a second name and in place of a file", async () => {
+  await using place = await scratch({ "work/replaced": "1", "seen/plain": "1", "layer/layer": "{}" });
+  const seen = place.at("seen");
+  execFileSync("mkfifo", [`${seen}/fifo`, `${seen}/replaced`]);
+  await link(`${seen}/fifo`, `${seen}/second`);
+  const archive = spawn("tar", ["-C", place.path, "-c", "seen"], { stdio: ["ignore", "pipe", "inherit"] });
+  await mkdir(place.at("layer/tree"));
+  await noteLeftOut(place.at("layer"), await unpack(archive.stdout, place.at("layer/tree")));
+  const { changes } = await changesOfCopy(copyOf(place), place.at("layer/tree"));
+  assert.deepEqual(
+    [...changes].map(({ path, what, kind }) => [path, what, kind]),
+    [
+      ["fifo", "added", "odd"],
+      ["plain", "added", "file"],
+      ["replaced", "deleted", "file"],
+      ["replaced", "added", "odd"],
+      ["second", "added", "odd"],
+    ],
+  );
 });
 
 test("what could not be copied is not deleted when it can be read later", async () => {

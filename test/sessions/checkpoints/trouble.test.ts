@@ -243,7 +243,18 @@ test("an undo interrupted by a full disk is completed when there is room", { ski
       for (let at = 0; at < 6; at += 1) rmSync(kept.place.at(`work/f${at}`));
     });
     writeFileSync(kept.place.at("work/mine"), Buffer.alloc(2_500_000));
-    await assert.rejects(kept.undo(), /stopped halfway: .*ENOSPC/);
+    await assert.rejects(kept.undo(), /there is no room in .*; nothing was changed/);
+    assert.deepEqual(readdirSync(kept.root), ["mine"]);
+    rmSync(kept.place.at("work/mine"));
+    // The disk fills up meanwhile: the file of another program grows.
+    const begin: typeof kept.steps.begin = (step) => {
+      writeFileSync(kept.place.at("work/mine"), Buffer.alloc(2_500_000));
+      return kept.steps.begin(step);
+    };
+    await assert.rejects(
+      kept.undo({ steps: { ...kept.steps, begin } }),
+      /stopped halfway, at f2, after 3 of 6 paths: .*ENOSPC/,
+    );
     rmSync(kept.place.at("work/mine"));
     {
       const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
