@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { parseConfigDocument, readConfigText } from "../config/load-config.ts";
 import { DEFAULTS } from "../config/settings-schema.ts";
 import { type CompletionCandidate, word } from "../core/wording.ts";
-import { knownNotes, type KnownSession, knownSessions } from "../sessions/sessions-db.ts";
+import { knownNotes, type KnownSession, knownSessions } from "../sessions/known-sessions.ts";
 import type { Host } from "./host.ts";
 
 const MAX_SESSIONS = 100;

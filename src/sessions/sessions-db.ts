@@ -12,6 +12,7 @@ import {
   statSync,
 } from "node:fs";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { counted } from "../core/wording.ts";
@@ -58,9 +59,34 @@ export function openDatabase(opening: Opening): Database {
       throw thrown;
     }
   } catch (thrown) {
-    throw storeFailure(thrown, file);
+    const failure = storeFailure(thrown, file);
+    const opened = openedToRead(opening);
+    if (opened === undefined) throw failure;
+    return opened;
   }
 }
+
+/**
+ * In a folder that nobody may write to, such as a mounted backup, the sessions can still be read. Undefined if that is
+ * not the reason, or if the database would have to be changed first. Whatever writes fails later.
+ */
+function openedToRead({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Database | undefined {
+  if (mayWrite(path.dirname(file)) || !exists(file)) return undefined;
+  const url = pathToFileURL(file);
+  // SQLite needs no files beside a database that never changes. With a log beside it, those files are there.
+  if (sizeOf(`${file}-wal`) === 0) url.searchParams.set("immutable", "1");
+  let sqlite: DatabaseSync | undefined;
+  try {
+    sqlite = new DatabaseSync(url, { readOnly: true, timeout: patienceMs });
+    if (standingOf(sqlite, steps, file) === "current") return new Database(sqlite, file, NO_LOCK);
+  } catch (thrown) {
+    if (thrown instanceof HarnessError) throw thrown;
+  }
+  sqlite?.close();
+  return undefined;
+}
+
+const NO_LOCK: Disposable = { [Symbol.dispose]: () => undefined };
 
 /**
  * Looks again under each stricter lock, because another process may have done the work meanwhile. Ends with the mildest
@@ -429,58 +455,3 @@ function nearest(folder: string): string {
  * longer.
  */
 const PATIENCE_MS = 10_000;
-
-export interface KnownSession {
-  readonly id: string;
-  readonly title: string;
-  readonly model: string;
-}
-
-interface KnownNote {
-  readonly number: number;
-  readonly title: string;
-}
-
-const GLANCE_MS = 100;
-
-/**
- * Sessions for command completion: those of the folder first, then the others, each newest first. Only reads: creates,
- * repairs, migrates and waits for nothing, and returns no sessions if there is no immediate answer.
- */
-export function knownSessions(stateDir: string, workspace: string, limit: number): readonly KnownSession[] {
-  const sql =
-    "SELECT id, title, model FROM sessions ORDER BY workspace = ? DESC, changed DESC, id DESC LIMIT ?";
-  return knownRows(stateDir, sql, workspace, limit).map(({ id, title, model }) => ({
-    id: String(id),
-    title: String(title),
-    model: String(model),
-  }));
-}
-
-/** The folder's notes, under the same terms, newest first. */
-export function knownNotes(stateDir: string, workspace: string, limit: number): readonly KnownNote[] {
-  const sql = "SELECT number, title FROM notes WHERE workspace = ? ORDER BY number DESC LIMIT ?";
-  return knownRows(stateDir, sql, workspace, limit).map(({ number, title }) => ({
-    number: Number(number),
-    title: String(title),
-  }));
-}
-
-function knownRows(
-  stateDir: string,
-  sql: string,
-  workspace: string,
-  limit: number,
-): readonly Readonly<Record<string, unknown>>[] {
-  const file = path.join(stateDir, "sessions.db");
-  if (!existsSync(file)) return [];
-  let sqlite: DatabaseSync | undefined;
-  try {
-    sqlite = new DatabaseSync(file, { readOnly: true, timeout: GLANCE_MS });
-    return sqlite.prepare(sql).all(workspace, limit);
-  } catch {
-    return [];
-  } finally {
-    sqlite?.close();
-  }
-}

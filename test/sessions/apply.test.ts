@@ -160,11 +160,11 @@ test("what cannot be moved is named: too large, with its place, and what is no f
   writeFileSync(path.join(place.seen, "big"), "");
   truncateSync(path.join(place.seen, "big"), 2 ** 30 + 1);
   const layer = layerOf(place.root, place.seen, Date.now() + 60_000);
-  const odd = (at: string) => ({ path: at, what: "added", kind: "odd", mode: 0o644 }) as const;
   rmSync(path.join(place.seen, "there"));
-  const changes = [...layer.changes, odd("fifo"), odd("there")];
+  const odd = { what: "added", kind: "odd", mode: 0o644 } as const;
+  const changes = [...layer.changes, { path: "fifo", ...odd }, { path: "there", ...odd }];
   const prepared = await prepareApply(place.store, { session: "s", layer: { ...layer, changes } });
-  const reason = "it is a fifo, which is never made anew";
+  const reason = "a FIFO is not recreated";
   assert.deepEqual(prepared.refused, [
     { path: "big", reason: `it is too large to be moved; copy it yourself, from ${place.seen}/big` },
     { path: "fifo", reason },

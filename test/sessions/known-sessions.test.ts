@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
-import { knownNotes, knownSessions } from "../../src/sessions/sessions-db.ts";
+import { knownNotes, knownSessions } from "../../src/sessions/known-sessions.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, readdirSync, rmSync } from "node:fs";
 import { execFile, spawnSync } from "node:child_process";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { promisify } from "node:util";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
 import { unprivileged } from "../fixtures/unprivileged.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -135,3 +137,50 @@ test("a state folder that is a file is reported", async () => {
     );
   assert.equal(await place.read("state"), "a file");
 });
+
+const MOUNT = "/bin/mount";
+const skipMount = process.getuid?.() !== 0 && "only root mounts a file system";
+
+test(
+  "sessions in a folder that nobody may write to can be read, and writing says why not",
+  { skip: skipMount },
+  async (t) => {
+    await using place = await scratch({ "state/x": "" });
+    const state = place.at("state");
+    if (spawnSync(MOUNT, ["-t", "tmpfs", "tmpfs", state]).status !== 0)
+      return t.skip("mounting is refused here");
+    try {
+      const id = writeSession(state);
+      const readOnly = ["-o", "remount,ro", state];
+      const seen = (): readonly unknown[] => {
+        using store = openStore(state);
+        const found = store.open(id);
+        return [store.list({}).map((each) => each.id), found.records().length, found.info().workspace];
+      };
+      assert.equal(spawnSync(MOUNT, readOnly).status, 0);
+      assert.deepEqual(seen(), [[id], 1, ABOUT.workspace]);
+      const [exit, message] = await refusalOf(() => writeSession(state));
+      assert.equal(exit, EXIT.failed);
+      assert.match(message, /sessions\.db: it is not writable/);
+      // A writer that was killed leaves a log beside the database, with what is not in the database yet.
+      assert.equal(spawnSync(MOUNT, ["-o", "remount,rw", state]).status, 0);
+      const withLog = new DatabaseSync(path.join(state, "sessions.db"));
+      withLog.exec(`UPDATE sessions SET workspace = '/from/the/log' WHERE id = '${id}'`);
+      cpSync(state, place.at("copied"), { recursive: true });
+      withLog.close();
+      for (const name of readdirSync(state)) rmSync(path.join(state, name), { recursive: true });
+      cpSync(place.at("copied"), state, { recursive: true });
+      assert.equal(spawnSync(MOUNT, readOnly).status, 0);
+      assert.deepEqual(seen(), [[id], 1, "/from/the/log"]);
+    } finally {
+      spawnSync("/bin/umount", [state]);
+    }
+  },
+);
+
+function writeSession(state: string): string {
+  using store = openStore(state);
+  const session = store.create(ABOUT);
+  session.append({ kind: "message", message: { role: "user", text: "hello" } });
+  return session.id;
+}

@@ -42,6 +42,9 @@ interface OddEntry extends WithMode, WithOwner {
   readonly what: "fifo" | "socket" | "device";
 }
 
+export const notRecreated = ({ what }: OddEntry): string =>
+  `a ${what === "fifo" ? "FIFO" : what} is not recreated`;
+
 /** A file whose content is not kept, or a folder that could not be read. */
 export interface UnkeptEntry extends WithMode, WithOwner {
   readonly kind: "unkept";

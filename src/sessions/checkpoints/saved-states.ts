@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { DatabaseLock } from "../sessions-db.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, notRecreated } from "./entry.ts";
 import { TreeFiles, TreeWalk } from "./file-tree.ts";
 import { Packs } from "./packs.ts";
 import { checkpointsIn } from "./store-place.ts";
@@ -141,7 +141,7 @@ export function copySavedState(stateDir: string, state: string, into: string): C
 const PATIENCE_MS = 3000;
 
 function whyLeft(entry: Entry, packs: Packs): string | undefined {
-  if (entry.kind === "odd") return `it is a ${entry.what}, which is never made anew`;
+  if (entry.kind === "odd") return notRecreated(entry);
   if (entry.kind === "unkept")
     return entry.why === "large" ? "its content was not saved: it was too large" : "it could not be read";
   if (entry.kind !== "file" || entry.pieces.every((piece) => packs.isWhole(piece))) return undefined;

@@ -289,7 +289,6 @@ export function restore(ops: readonly EntryMove[], site: Site): void {
       work(op, site);
     }
   };
-  const isPut = ({ to }: EntryMove): boolean => to !== null && !isFolder(to);
   each(
     deepestFirst.filter((op) => mustGoFirst(op) && op.to === null),
     removeEntry,
@@ -304,6 +303,8 @@ export function restore(ops: readonly EntryMove[], site: Site): void {
 }
 
 const isFolder = (entry: Entry | null): boolean => entry?.kind === "folder";
+
+const isPut = ({ to }: EntryMove): boolean => to !== null && !isFolder(to);
 
 /** The present entry has to be removed before the new one can be created. */
 export const mustGoFirst = ({ from, to }: EntryMove): boolean =>

@@ -5,6 +5,7 @@ import {
   type FolderEntry,
   isBelow,
   isClosed,
+  notRecreated,
   parentOf,
   putText,
   sameContent,
@@ -187,7 +188,7 @@ function folderTarget(from: Entry | undefined, now: FolderEntry): Resolved {
 
 function restorable(from: Entry | undefined, packs: Packs): Resolved {
   if (from?.kind === "unkept") return refusedBecause(WHY_UNKEPT[from.why]);
-  if (from?.kind === "odd") return refusedBecause(`it is a ${from.what}, which is never made anew`);
+  if (from?.kind === "odd") return refusedBecause(notRecreated(from));
   if (from?.kind === "file" && !from.pieces.every((piece) => packs.isWhole(piece)))
     return refusedBecause("its content is no longer stored");
   return targetOf(from);
