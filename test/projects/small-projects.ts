@@ -78,6 +78,13 @@ dependencies { testImplementation "junit:junit:4.13.2" }
 test { testLogging { events "passed" } }
 `;
 
+const TWO = "package small; public class Two { public static int two() { return 2; } }\n";
+const JUNIT_4 =
+  "package small; import org.junit.*; public class TwoTest { @Test public void two() { Assert.assertEquals(2, Two.two()); } }\n";
+const JUNIT_5 =
+  "package small; import org.junit.jupiter.api.*; class TwoTest { @Test void two() { Assertions.assertEquals(2, Two.two()); } }\n";
+const BAD = "package small; class Bad { int x = }\n";
+
 export const SMALL_PROJECTS: readonly SmallProject[] = [
   {
     name: "npm",
@@ -138,13 +145,22 @@ github.com/google/uuid v1.6.0/go.mod h1:TIyPZe4MgqvfeYDBFedMoGGpEw/LqOeaOT+nhxU+
     name: "maven",
     files: {
       "pom.xml": POM,
-      "src/main/java/small/Two.java":
-        "package small; public class Two { public static int two() { return 2; } }\n",
-      "src/test/java/small/TwoTest.java":
-        "package small; import org.junit.jupiter.api.*; class TwoTest { @Test void two() { Assertions.assertEquals(2, Two.two()); } }\n",
+      "src/main/java/small/Two.java": TWO,
+      "src/test/java/small/TwoTest.java": JUNIT_5,
     },
     tests: ["mvn", "-B", "-q", "-o", "test"],
     host: "mvn",
+  },
+  {
+    name: "maven that does not compile yet",
+    files: {
+      "pom.xml": POM,
+      "src/main/java/small/Two.java": TWO,
+      "src/main/java/small/Bad.java": BAD,
+      "src/test/java/small/TwoTest.java": JUNIT_5,
+    },
+    tests: ["sh", "-c", "rm src/main/java/small/Bad.java && mvn -B -q -o test"],
+    host: null,
   },
   {
     name: "yarn",
@@ -230,6 +246,27 @@ PyMODINIT_FUNC PyInit__two(void) { return PyModule_Create(&module); }
     host: null,
   },
   {
+    name: "uv, a workspace without a lock file",
+    files: {
+      "pyproject.toml": `${PYPROJECT.replace('"idna==3.7"', '"idna==3.7", "lib"')}[tool.uv.workspace]\nmembers = ["packages/*"]\n[tool.uv.sources]\nlib = { workspace = true }\n[dependency-groups]\ndev = ["pytest==8.3.4"]\n`,
+      "packages/lib/pyproject.toml":
+        '[project]\nname = "lib"\nversion = "1"\n[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n',
+      "packages/lib/src/lib/__init__.py": "OURS = True\n",
+      "test_a.py": `${PYTHON_TEST}\n\ndef test_lib():\n    import lib\n\n    assert lib.OURS\n`,
+    },
+    tests: PY_TESTS,
+    host: null,
+  },
+  {
+    name: "pdm without a lock file",
+    files: {
+      "pyproject.toml": `${PYPROJECT}[tool.pdm]\ndistribution = false\n[tool.pdm.dev-dependencies]\ntest = ["pytest==8.3.4"]\n`,
+      "test_a.py": PYTHON_TEST,
+    },
+    tests: PY_TESTS,
+    host: null,
+  },
+  {
     name: "poetry",
     files: {
       "pyproject.toml": `${PYPROJECT}[tool.poetry]\npackage-mode = false\n[tool.poetry.group.dev.dependencies]\npytest = "8.3.4"\n`,
@@ -246,12 +283,23 @@ ${venv("poetry")} lock -q`,
     name: "gradle",
     files: {
       "build.gradle": GRADLE,
-      "src/main/java/small/Two.java":
-        "package small; public class Two { public static int two() { return 2; } }\n",
-      "src/test/java/small/TwoTest.java":
-        "package small; import org.junit.*; public class TwoTest { @Test public void two() { Assert.assertEquals(2, Two.two()); } }\n",
+      "src/main/java/small/Two.java": TWO,
+      "src/test/java/small/TwoTest.java": JUNIT_4,
     },
     tests: ["gradle", "--no-daemon", "--offline", "test"],
+    host: null,
+  },
+  {
+    name: "gradle, modules below a top without a build, that does not compile yet",
+    files: {
+      "settings.gradle": 'include "two", "own"\n',
+      "two/build.gradle": 'plugins { id "java" }\n',
+      "two/src/main/java/small/Two.java": TWO,
+      "two/src/main/java/small/Bad.java": BAD,
+      "own/build.gradle": `${GRADLE}dependencies { compile project(":two"); testRuntimeOnly "com.google.code.gson:gson:2.10.1" }\n`,
+      "own/src/test/java/small/TwoTest.java": JUNIT_4,
+    },
+    tests: ["sh", "-c", "rm two/src/main/java/small/Bad.java && gradle --no-daemon --offline test"],
     host: null,
   },
   {

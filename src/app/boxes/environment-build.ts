@@ -1,6 +1,7 @@
 import { createWriteStream, type WriteStream } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { once } from "node:events";
+import path from "node:path";
 import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { engineText } from "../../core/addresses.ts";
@@ -23,6 +24,7 @@ import {
   type Recipe,
 } from "../../docker/environments/recipe.ts";
 import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
+import { namedHosts } from "../../docker/environments/project-needs.ts";
 import { buildInPlace, byProductsLast } from "../../docker/environments/python-project.ts";
 import { type FailedStep, Silence, SILENT_MS, stepFailed } from "../../docker/environments/system-layer.ts";
 import { VERSIONS_SCRIPT, versionsGot } from "../../docker/environments/system-steps.ts";
@@ -303,8 +305,8 @@ async function runSetup(
     const versions = versionsGot(recipe, await outputOf(box, VERSIONS_SCRIPT, signal));
     const { all } = await box.changes();
     const lost = [...all]
-      .map(({ path }) => path)
-      .filter((path) => !recipe.folders.some((folder) => `${path}/`.startsWith(`${folder}/`)));
+      .map((change) => change.path)
+      .filter((file) => !recipe.folders.some((folder) => `${file}/`.startsWith(`${folder}/`)));
     const folders = recipe.folders.map((folder) => `${making.workspace}/${folder}`);
     return {
       versions,
@@ -432,7 +434,15 @@ async function runStep(
         output: Buffer.concat(last).toString("utf8"),
         reason: silence.why ?? reason,
         refused,
+        named: namedFor(step, making),
       };
+}
+
+/** Hosts that the step's project names, that no preset grants, and that the user has not granted. */
+function namedFor({ folder }: Recipe["setup"][number], { chosen, settings }: Build): readonly string[] {
+  const own = chosen.notTaken.filter(({ from }) => path.posix.dirname(from) === folder);
+  const granted = new Set(settings.allow_domains);
+  return namedHosts(own.map(({ what }) => what)).filter((host) => !granted.has(host));
 }
 
 async function outputOf(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {

@@ -1,6 +1,6 @@
 import { fieldsIn } from "../../core/raw-data.ts";
 import { denoNeeds, nodeNeeds } from "./node-project.ts";
-import { type Reader, textIn, TOP, unpreset } from "./project-needs.ts";
+import { type Folder, type Needs, type Reader, textIn, TOP, unpreset } from "./project-needs.ts";
 import { pythonNeeds } from "./python-project.ts";
 import type { Toolchain } from "./recipe.ts";
 
@@ -35,40 +35,63 @@ const rust: Reader = (folder) => {
   };
 };
 
-const java: Reader = (folder) => {
-  // Maven finds the tests' own runner only when the tests run.
-  if (folder.has("pom.xml"))
-    return {
-      from: "pom.xml",
-      toolchain: "java",
-      packages: ["maven"],
-      registries: ["maven"],
-      steps: [
-        `${folder.has("mvnw") && !folder.has(".mvn/wrapper/maven-wrapper.properties") ? "./mvnw" : "mvn"} -B -ntp -Dmaven.test.failure.ignore=true test`,
-      ],
-    };
-  const build = ["build.gradle", "build.gradle.kts"].find((name) => folder.has(name));
+const java: Reader = (folder) =>
+  folder.has("pom.xml")
+    ? mavenNeeds(
+        folder.has("mvnw") && !folder.has(".mvn/wrapper/maven-wrapper.properties") ? "./mvnw" : "mvn",
+      )
+    : gradleNeeds(folder);
+
+/**
+ * Maven finds the tests' own runner only when it runs a test. In a project that does not compile, an empty class stands
+ * in for its tests.
+ */
+function mavenNeeds(mvn: string): Needs {
+  const tests = `${mvn} -B -ntp -Dmaven.compiler.failOnError=false -Dmaven.test.failure.ignore=true test`;
+  const compile = `${mvn} -B -ntp -q test-compile`;
+  const stand = `echo 'public class NoTest {}' >/tmp/NoTest.java; find . -path '*/target/test-classes' -exec javac -d {} /tmp/NoTest.java ';'`;
+  return {
+    from: "pom.xml",
+    toolchain: "java",
+    packages: ["maven"],
+    registries: ["maven"],
+    steps: [tests],
+    compile: `${compile} >/dev/null || { ${stand}; ${tests} >/dev/null; ${compile}; }`,
+  };
+}
+
+/** Resolves what every task may need, which compiling does not: the tests' runner, and whatever comes after an error. */
+const RESOLVE =
+  'allprojects { tasks.create("resolveAll") { doLast { configurations.findAll { it.canBeResolved }.each { def found = it.resolvedConfiguration; found.lenientConfiguration.artifacts*.file; if (it.name.endsWith("lasspath")) found.rethrowFailure() } } } }';
+
+function gradleNeeds(folder: Folder): Needs | undefined {
+  const build = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"].find((name) =>
+    folder.has(name),
+  );
   if (build === undefined) return undefined;
   const wrapper = folder.get("gradle/wrapper/gradle-wrapper.properties");
   const from = /^distributionUrl=https?\\?:\/\/([\w.-]+)/m.exec(wrapper ?? "")?.[1];
-  const base = { from: build, toolchain: "java", registries: ["maven"] } as const;
-  return wrapper === undefined
-    ? { ...base, packages: ["gradle"], steps: ["gradle --no-daemon testClasses"] }
-    : {
-        ...base,
-        steps: ["sh ./gradlew --no-daemon testClasses"],
-        ...(from === undefined
-          ? {}
-          : {
-              notTaken: [
-                `the wrapper fetches gradle from ${from}, which no preset grants: --allow-domain ${from}`,
-              ],
-            }),
-      };
-};
+  const gradle = `${wrapper === undefined ? "gradle" : "sh ./gradlew"} --no-daemon`;
+  return {
+    from: build,
+    toolchain: "java",
+    registries: ["maven"],
+    steps: [`echo '${RESOLVE}' >/tmp/resolve.gradle && ${gradle} -q -I /tmp/resolve.gradle resolveAll`],
+    compile: `${gradle} testClasses`,
+    ...(wrapper === undefined ? { packages: ["gradle"] } : {}),
+    ...(from === undefined
+      ? {}
+      : {
+          notTaken: [
+            `the wrapper fetches gradle from ${from}, which no preset grants: --allow-domain ${from}`,
+          ],
+        }),
+  };
+}
 
 /** Matches `"url": "https://…"`, also with the slashes escaped as PHP writes them. */
 const COMPOSER_HOSTS = /"url":\s*"https?:(?:\\?\/){2}(?:[^"/\\@]*@)?([\w.-]+)(?=[:/"\\])/g;
+const PACKAGIST_OFF = /"packagist(?:\.org)?"[ \t]*:[ \t]*false/;
 const GEM_HOSTS =
   /^[ \t]*(?:remote:[ \t]*|source[ \t]*(?:\([ \t]*)?["'])https?:\/\/(?:[^\s"'/@]*@)?([\w.-]+)(?=[:/"'\s])/gm;
 
@@ -81,7 +104,12 @@ const php: Reader = (folder) =>
         steps: ["composer install --no-interaction --no-progress --no-scripts --no-plugins"],
         folders: ["vendor"],
         notTaken: [
-          unpreset("composer", [folder.get("composer.json"), folder.get("composer.lock")], COMPOSER_HOSTS),
+          unpreset(
+            "composer",
+            [folder.get("composer.json"), folder.get("composer.lock")],
+            COMPOSER_HOSTS,
+            PACKAGIST_OFF.test(folder.get("composer.json") ?? "") ? "HOST" : "repo packagist org".replaceAll(" ", "."),
+          ),
         ],
       }
     : undefined;

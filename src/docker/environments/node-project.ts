@@ -1,6 +1,6 @@
 import { fieldsIn, fieldsOf } from "../../core/raw-data.ts";
 import { firstOf } from "../../core/wording.ts";
-import { type Folder, type Needs, OWN_RECIPE, type Reader, textIn, TOP, unpreset } from "./project-needs.ts";
+import { type Folder, type Needs, ownRecipe, type Reader, textIn, TOP, unpreset } from "./project-needs.ts";
 
 /** What a project of npm, pnpm, yarn, bun or deno needs: by its lock file, or by the manager that it names. */
 
@@ -60,7 +60,9 @@ function ownScripts(scripts: Readonly<Record<string, unknown>>): readonly string
     const script = textIn(scripts[name]).trim();
     if (script === "" || NEEDLESS.test(script)) return [];
     const shown = script.length > SHOWN_SCRIPT ? `${script.slice(0, SHOWN_SCRIPT)}…` : script;
-    return [`the project's ${name} script is not run (${shown}); if its tests need it, ${OWN_RECIPE}`];
+    return [
+      `the project's ${name} script is not run (${shown}); if its tests need it, ${ownRecipe("COMMAND")}`,
+    ];
   });
 }
 
@@ -78,11 +80,15 @@ function packageScripts(lock: string): readonly string[] {
     else if (name !== "") found.add(name);
   }
   if (found.size === 0) return [];
-  const named = firstOf([...found].toSorted(), MAX_NAMED, (each) => each);
+  const names = [...found].toSorted();
+  const plain = names.filter((each) => PACKAGE.test(each)).slice(0, MAX_NAMED);
+  const recipe = ownRecipe(`npm rebuild ${plain.length === 0 ? "NAME" : plain.join(" ")}`, "g++");
   return [
-    `install scripts of packages are not run: ${named}. If the tests need one, ${OWN_RECIPE}: npm rebuild NAME`,
+    `install scripts of packages are not run: ${firstOf(names, MAX_NAMED, (each) => each)}. If the tests need one, ${recipe}`,
   ];
 }
+
+const PACKAGE = /^(?:@[\w.-]{1,100}\/)?[\w][\w.-]{0,100}$/;
 
 const PINNED = /^(pnpm|yarn|bun)@(\d+\.\d+\.\d+)/;
 export const NODE_LOCKS = [

@@ -32,9 +32,10 @@ export const cargoMembers: PatternReader = (folder) => {
 };
 
 export const uvMembers: PatternReader = (folder) => {
-  if (!folder.has("uv.lock")) return undefined;
   const { uv } = fieldsOf(tomlIn(folder.get("pyproject.toml") ?? "")["tool"]);
-  const { members, exclude } = fieldsOf(fieldsOf(uv)["workspace"]);
+  const { workspace } = fieldsOf(uv);
+  if (!folder.has("uv.lock") && workspace === undefined) return undefined;
+  const { members, exclude } = fieldsOf(workspace);
   return [...textsIn(members), ...textsIn(exclude).map((each) => `!${each}`)];
 };
 

@@ -28,17 +28,46 @@ export const TOP = "/";
 
 export const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Where people learn how to write what is not detected. */
-export const OWN_RECIPE =
-  'write a recipe, .harness/env.json: {"detected": true, "setup": [{"run": "COMMAND"}]}';
+/** How to add a command, and what it needs, to what is detected. */
+export const ownRecipe = (run: string, ...packages: readonly string[]): string =>
+  `write a recipe, .harness/env.json: {"detected": true, ${
+    packages.length === 0 ? "" : `"packages": ${JSON.stringify(packages)}, `
+  }"setup": [{"run": ${JSON.stringify(run)}}]}`;
 
-/** For a registry without a preset: the hosts that the project's own files name, for a person who may grant them. */
-export function unpreset(tool: string, texts: readonly (string | undefined)[], address: RegExp): string {
-  const hosts = new Set(
+/** Hosts to which a registry sends for its files. */
+const BESIDE: Readonly<Record<string, string>> = {
+  ["rubygems org".replaceAll(" ", ".")]: "index rubygems org".replaceAll(" ", "."),
+  ["repo packagist org".replaceAll(" ", ".")]: "api.github.com",
+  "api.github.com": "codeload.github.com",
+};
+
+/**
+ * For a registry without a preset: the hosts that the project's own files name, or the tool's `usual` one, for a person
+ * who may grant them.
+ */
+export function unpreset(
+  tool: string,
+  texts: readonly (string | undefined)[],
+  address: RegExp,
+  usual = "HOST",
+): string {
+  const named = new Set(
     texts.flatMap((text) => [...(text ?? "").matchAll(address)].map(([, host = ""]) => host.toLowerCase())),
   );
-  const named = [...hosts]
-    .filter((host) => /^[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/.test(host))
-    .slice(0, 8);
-  return `${tool}'s registry is in no preset: --allow-domain ${named.length === 0 ? "HOST" : named.join(",")}`;
+  const hosts = new Set(
+    [...named].filter((host) => /^[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/.test(host)).slice(0, 8),
+  );
+  if (hosts.size === 0) hosts.add(usual);
+  // A set grows while it is walked: what was added is looked up, too.
+  for (const host of hosts) if (BESIDE[host] !== undefined) hosts.add(BESIDE[host]);
+  return `${tool}'s registry is in no preset: --allow-domain ${[...hosts].join(",")}`;
 }
+
+/** The hosts that such lines name. */
+export const namedHosts = (lines: readonly string[]): readonly string[] => [
+  ...new Set(
+    lines
+      .flatMap((line) => (/--allow-domain ([a-z0-9.,-]+)$/.exec(line)?.[1] ?? "").split(","))
+      .filter(Boolean),
+  ),
+];

@@ -21,27 +21,8 @@ const PIP = ".venv/bin/python -m pip install --quiet";
 /** What the files of a Python project need; undefined if they say nothing of Python. */
 export function pythonNeeds(folder: Folder): PythonNeeds | undefined {
   const base = { toolchain: "python", registries: ["pip"], folders: [".venv"] } as const;
-  if (folder.has("uv.lock"))
-    return {
-      ...base,
-      from: "uv.lock",
-      managers: { uv: null },
-      steps: ["uv sync --frozen --all-extras --all-groups"],
-    };
-  if (folder.has("poetry.lock") || hasPoetryGroups(folder))
-    return {
-      ...base,
-      from: folder.has("poetry.lock") ? "poetry.lock" : "pyproject.toml",
-      managers: { poetry: null },
-      steps: ["poetry install --no-interaction"],
-    };
-  if (folder.has("pdm.lock"))
-    return {
-      ...base,
-      from: "pdm.lock",
-      managers: { pdm: null },
-      steps: [VENV, "pdm sync --group :all"],
-    };
+  const managed = uvNeeds(folder) ?? poetryNeeds(folder) ?? pdmNeeds(folder);
+  if (managed !== undefined) return { ...base, ...managed };
   if (folder.has("Pipfile.lock")) return { ...base, from: "Pipfile.lock", ...pipenv("sync --dev") };
   const lists = listsIn(folder);
   const own = installOfProject(folder, lists);
@@ -63,12 +44,62 @@ export function pythonNeeds(folder: Folder): PythonNeeds | undefined {
   };
 }
 
+type Managed = Required<Pick<PythonNeeds, "from" | "managers" | "steps">>;
+
+function uvNeeds(folder: Folder): Managed | undefined {
+  const isLocked = folder.has("uv.lock");
+  const isOthers = ["poetry.lock", "pdm.lock", "Pipfile.lock"].some((name) => folder.has(name));
+  if (!isLocked && (isOthers || !usesUv(folder))) return undefined;
+  return {
+    from: isLocked ? "uv.lock" : "pyproject.toml",
+    managers: { uv: null },
+    steps: [`uv sync${isLocked ? " --frozen" : ""} --all-extras --all-groups`],
+  };
+}
+
+function poetryNeeds(folder: Folder): Managed | undefined {
+  const isLocked = folder.has("poetry.lock");
+  if (!isLocked && !hasPoetryGroups(folder)) return undefined;
+  return {
+    from: isLocked ? "poetry.lock" : "pyproject.toml",
+    managers: { poetry: null },
+    steps: ["poetry install --no-interaction"],
+  };
+}
+
+function pdmNeeds(folder: Folder): Managed | undefined {
+  const isLocked = folder.has("pdm.lock");
+  if (!isLocked && !hasPdmGroups(folder)) return undefined;
+  return {
+    from: isLocked ? "pdm.lock" : "pyproject.toml",
+    managers: { pdm: null },
+    steps: [VENV, `pdm ${isLocked ? "sync" : "install"} --group :all`],
+  };
+}
+
+/** The table `[tool.NAME]` of pyproject.toml. */
+const toolTable = (folder: Folder, name: string): Readonly<Record<string, unknown>> =>
+  fieldsOf(fieldsOf(tomlIn(folder.get("pyproject.toml") ?? "")["tool"])[name]);
+
+const isFilled = (table: unknown): boolean => Object.keys(fieldsOf(table)).length > 0;
+
+/**
+ * What only uv reads. Without it, pip would look for a member of the workspace in the registry, where somebody else's
+ * package may have its name.
+ */
+function usesUv(folder: Folder): boolean {
+  const { sources, workspace, "dev-dependencies": dev } = toolTable(folder, "uv");
+  return isFilled(sources) || isFilled(workspace) || asList(dev).length > 0;
+}
+
 /** Groups that only poetry reads, such as what the tests need. */
 function hasPoetryGroups(folder: Folder): boolean {
-  const { poetry } = fieldsOf(tomlIn(folder.get("pyproject.toml") ?? "")["tool"]);
-  const { group, "dev-dependencies": dev } = fieldsOf(poetry);
-  return Object.keys({ ...fieldsOf(group), ...fieldsOf(dev) }).length > 0;
+  const { group, "dev-dependencies": dev } = toolTable(folder, "poetry");
+  return isFilled(group) || isFilled(dev);
 }
+
+/** Groups that only pdm reads. */
+const hasPdmGroups = (folder: Folder): boolean => isFilled(toolTable(folder, "pdm")["dev-dependencies"]);
 
 const pipenv = (command: string) => ({ managers: { pipenv: null }, steps: [VENV, `pipenv ${command}`] });
 
@@ -103,7 +134,8 @@ function builders(folder: Folder): readonly string[] {
 }
 
 /** What any build leaves beside the sources, and nothing needs. */
-const BY_PRODUCT = /(?:^|\/)(?:[^/]+\.egg-info|__pycache__|build)(?:\/|$)|\.py[co]$/;
+const BY_PRODUCT =
+  /(?:^|\/)(?:[^/]+\.egg-info|__pycache__|build)(?:\/|$)|\.py[co]$|(?:^|\/)(?:uv|pdm|poetry)\.lock$/;
 
 /** Files that set-up wrote beside the sources, those that something may need first. */
 export const byProductsLast = (lost: readonly string[]): readonly string[] => [

@@ -296,7 +296,7 @@ export class Silence implements Disposable {
 export const SILENT_MS = 15 * 60_000;
 
 const LAST_LINES = 10;
-const MAX_GRANTS = 5;
+const MAX_GRANTS = 8;
 
 export interface FailedStep {
   readonly title: string;
@@ -305,6 +305,8 @@ export interface FailedStep {
   readonly reason: string;
   /** What the proxy refused meanwhile, one line each. */
   readonly refused?: string;
+  /** Hosts without a preset that the project's files name and nobody granted. */
+  readonly named?: readonly string[];
   /** The next build continues at this step. */
   readonly continues?: boolean;
 }
@@ -318,6 +320,7 @@ export function stepFailed({
   output,
   reason,
   refused = "",
+  named = [],
   continues = true,
 }: FailedStep): HarnessError {
   const all = `${output}\n${refused}`.split("\n").filter((line) => !EMPTY.test(line));
@@ -329,15 +332,26 @@ export function stepFailed({
     all.slice(-LAST_LINES),
   ];
   const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
-  const grants = [...refused.matchAll(/(?<=--allow-domain )\S+(?= would grant it)/g)].map(([host]) => host);
+  const grants = [...new Set([...named, ...refusedHosts(refused)])].slice(0, MAX_GRANTS);
+  const what = refused === "" ? grants.join(", ") : "what was refused";
   const there = continues ? ", which continues there" : "";
-  const next = /no space left|ENOSPC/i.test(output)
-    ? `free some space (harness env rm; docker system df), then: harness env build${there}`
-    : grants.length > 0
-      ? `if it may reach what was refused: harness env build --allow-domain ${[...new Set(grants)].slice(0, MAX_GRANTS).join(",")}${there}; harness env show --log shows all of it`
-      : `harness env show --log shows all of it; fix the recipe or the project, then: harness env build${there}`;
+  const next =
+    /no space left|ENOSPC/i.test(output) || /\bdisk\b/.test(reason)
+      ? `free some space (harness env rm; docker system df), then: harness env build${there}`
+      : grants.length > 0
+        ? `if it may reach ${what}: harness env build --allow-domain ${grants.join(",")}${there}; harness env show --log shows all of it`
+        : `harness env show --log shows all of it; fix the recipe or the project, then: harness env build${there}`;
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }
+
+/**
+ * Hosts that a person may consider: the code that asked for them may be hostile, so no address is proposed, such as
+ * that of a cloud's metadata, and no other method than those that read.
+ */
+const refusedHosts = (refused: string): readonly string[] =>
+  Array.from(refused.matchAll(/(?<=--allow-domain )\S+(?= would grant it)/g), ([host]) => host).filter(
+    (host) => /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::\d+)?$/.test(host),
+  );
 
 /** Blank labels, so that things made from the image are not mistaken for the box that made the image. */
 export const BLANK_LABELS: readonly string[] = [

@@ -15,7 +15,9 @@ interface Mark {
 }
 
 const byPackages = (tool: string, ...packages: readonly string[]): string =>
-  `${tool} is not detected; to install it, write a recipe, .harness/env.json: "packages": ${JSON.stringify(packages)}`;
+  `${tool} is not detected; to install it, ${recipeOf(packages)}`;
+const recipeOf = (packages: readonly string[]): string =>
+  `write a recipe, .harness/env.json: {"detected": true, "packages": ${JSON.stringify(packages)}}`;
 const byImage = (tool: string): string =>
   `${tool} is not offered: neither the distribution nor a preset's registry has it. Use an image that has it: --image IMAGE, or "image" in a recipe`;
 
@@ -29,7 +31,11 @@ const MARKS: readonly Mark[] = [
   },
   { name: /^dune-project$/, what: byPackages("ocaml", "ocaml-dune", "opam") },
   { name: /^(?:project\.clj|deps\.edn)$/, what: byPackages("clojure", "leiningen", "clojure") },
-  { name: /^cpanfile$/, what: byPackages("perl's cpan", "cpanminus") },
+  {
+    name: /^cpanfile$/,
+    what: `perl's modules are not installed; most are packages of the distribution (Try::Tiny is libtry-tiny-perl), so ${recipeOf(["libtry-tiny-perl"])}`,
+  },
+  { name: /^(?:DESCRIPTION|renv\.lock)$/, what: byPackages("R", "r-base-dev", "r-cran-testthat") },
   { name: /^build\.sbt$/, what: byImage("sbt") },
   { name: /^Package\.swift$/, what: byImage("swift") },
   { name: /^pubspec\.yaml$/, what: byImage("dart") },

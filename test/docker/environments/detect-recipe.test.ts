@@ -3,6 +3,7 @@ import { symlink } from "node:fs/promises";
 import test from "node:test";
 import { detectRecipe, projectFiles } from "../../../src/docker/environments/detect-recipe.ts";
 import { majorOfRange, numbersIn } from "../../../src/docker/environments/ecosystems.ts";
+import { namedHosts } from "../../../src/docker/environments/project-needs.ts";
 import { readRecipe } from "../../../src/docker/environments/recipe.ts";
 import { buildInPlace, byProductsLast } from "../../../src/docker/environments/python-project.ts";
 import { emptySubmodules, lfsPointers } from "../../../src/docker/environments/unserved.ts";
@@ -74,7 +75,20 @@ test("package hosts in a project's files are pointed out, in a time linear to th
   ])
     assert.match(notTakenOf({ Gemfile: text }), /--allow-domain HOST/);
   for (const text of [`"url":${" ".repeat(many)}x`, '"url":"https:/'.repeat(many / 16)])
-    assert.match(notTakenOf({ "composer.json": text }), /--allow-domain HOST/);
+    assert.match(notTakenOf({ "composer.json": text }), /--allow-domain repo\.packagist\.org/);
+});
+
+test("for a registry without a preset, the hosts that it sends to for its files are named, too", () => {
+  const gems = { Gemfile: `source "https://${["rubygems", "org"].join(".")}"\n` };
+  assert.match(notTakenOf(gems), /--allow-domain rubygems\.org,index\.rubygems\.org$/);
+  const usual = /--allow-domain repo\.packagist\.org,api\.github\.com,codeload\.github\.com$/;
+  assert.match(notTakenOf({ "composer.json": "{}" }), usual);
+  const lock = '{"packages":[{"dist":{"url":"https://api.github.com/repos/a/b/zipball/1"}}]}';
+  const locked = notTakenOf({ "composer.json": "{}", "composer.lock": lock });
+  assert.match(locked, /--allow-domain api\.github\.com,codeload\.github\.com$/);
+  assert.deepEqual(namedHosts(locked.split("\n")), ["api.github.com", "codeload.github.com"]);
+  const off = '{"repositories":[{"type":"path","url":"own"},{"packagist.org":false}]}';
+  assert.match(notTakenOf({ "composer.json": off }), /--allow-domain HOST$/);
 });
 
 test("a version range selects a release line only if it has an upper limit", () => {

@@ -26,6 +26,22 @@ const go = (folder = "."): Recipe["setup"] => [
   step("go mod download", folder),
   compile("go test -run '^$' ./...", folder),
 ];
+const maven = (folder = "."): Recipe["setup"] => {
+  const tests = "mvn -B -ntp -Dmaven.compiler.failOnError=false -Dmaven.test.failure.ignore=true test";
+  const stand =
+    "echo 'public class NoTest {}' >/tmp/NoTest.java; find . -path '*/target/test-classes' -exec javac -d {} /tmp/NoTest.java ';'";
+  const strict = "mvn -B -ntp -q test-compile";
+  return [
+    step(tests, folder),
+    compile(`${strict} >/dev/null || { ${stand}; ${tests} >/dev/null; ${strict}; }`, folder),
+  ];
+};
+const gradle = (run: string): Recipe["setup"] => [
+  step(`echo '${RESOLVE}' >/tmp/resolve.gradle && ${run} --no-daemon -q -I /tmp/resolve.gradle resolveAll`),
+  compile(`${run} --no-daemon testClasses`),
+];
+const RESOLVE =
+  'allprojects { tasks.create("resolveAll") { doLast { configurations.findAll { it.canBeResolved }.each { def found = it.resolvedConfiguration; found.lenientConfiguration.artifacts*.file; if (it.name.endsWith("lasspath")) found.rethrowFailure() } } } }';
 const DEPS = JSON.stringify({ dependencies: { a: "1.0.0" } });
 
 export const SHAPES: readonly Shape[] = [
@@ -173,7 +189,7 @@ export const SHAPES: readonly Shape[] = [
     recipe: { setup: [step(CI)] },
     notTaken: [
       "the project's postinstall script is not run (patch-package)",
-      "install scripts of packages are not run: sqlite. ",
+      'install scripts of packages are not run: sqlite. If the tests need one, write a recipe, .harness/env.json: {"detected": true, "packages": ["g++"], "setup": [{"run": "npm rebuild sqlite"}]}',
     ],
   },
   {
@@ -418,6 +434,38 @@ deps = sphinx
     },
   },
   {
+    name: "a workspace of uv without a lock file: its members are in no registry",
+    files: {
+      "pyproject.toml":
+        '[project]\nname="a"\ndependencies=["b"]\n[tool.uv.sources]\nb = { workspace = true }\n[tool.uv.workspace]\nmembers=["packages/*"]',
+      "packages/b/pyproject.toml": '[project]\nname="b"\n',
+    },
+    recipe: { managers: { uv: null }, setup: [step("uv sync --all-extras --all-groups")] },
+  },
+  {
+    name: "groups that only uv reads",
+    files: { "pyproject.toml": '[project]\nname="a"\n[tool.uv]\ndev-dependencies = ["pytest"]\n' },
+    recipe: { managers: { uv: null }, setup: [step("uv sync --all-extras --all-groups")] },
+  },
+  {
+    name: "a project of poetry that tells uv where to find a package",
+    files: {
+      "pyproject.toml": '[project]\nname="a"\n[tool.uv.sources]\nb = { path = "b" }\n',
+      "poetry.lock": "",
+    },
+    recipe: { managers: { poetry: null } },
+  },
+  {
+    name: "groups that only pdm reads",
+    files: {
+      "pyproject.toml": '[project]\nname="a"\n[tool.pdm.dev-dependencies]\ntest = ["pytest"]\n',
+    },
+    recipe: {
+      managers: { pdm: null },
+      setup: [step("python3 -m venv .venv"), step("pdm install --group :all")],
+    },
+  },
+  {
     name: "poetry",
     files: { "pyproject.toml": "[tool.poetry]", "poetry.lock": "" },
     recipe: { managers: { poetry: null }, setup: [step("poetry install --no-interaction")] },
@@ -566,7 +614,7 @@ deps = sphinx
       toolchains: { java: "17" },
       packages: ["maven"],
       registries: ["maven"],
-      setup: [step("mvn -B -ntp -Dmaven.test.failure.ignore=true test")],
+      setup: maven(),
     },
   },
   {
@@ -575,7 +623,7 @@ deps = sphinx
       "pom.xml": "<project><modules><module>a</module></modules></project>",
       "a/pom.xml": "<project/>",
     },
-    recipe: { setup: [step("mvn -B -ntp -Dmaven.test.failure.ignore=true test")] },
+    recipe: { setup: maven() },
   },
   {
     name: "gradle with its wrapper",
@@ -583,13 +631,18 @@ deps = sphinx
       "build.gradle.kts": "",
       "gradle/wrapper/gradle-wrapper.properties": String.raw`distributionUrl=https\://dist.example.org/gradle-8.5-bin.zip`,
     },
-    recipe: { toolchains: { java: null }, setup: [step("sh ./gradlew --no-daemon testClasses")] },
+    recipe: { toolchains: { java: null }, setup: gradle("sh ./gradlew") },
     notTaken: ["--allow-domain dist.example.org"],
   },
   {
     name: "gradle without one",
     files: { "build.gradle": "" },
-    recipe: { packages: ["gradle"], setup: [step("gradle --no-daemon testClasses")] },
+    recipe: { packages: ["gradle"], setup: gradle("gradle") },
+  },
+  {
+    name: "gradle, with projects below a top that has none itself",
+    files: { "settings.gradle": "include 'a'", "a/build.gradle": "" },
+    recipe: { packages: ["gradle"], setup: gradle("gradle") },
   },
   {
     name: "composer",
@@ -669,6 +722,15 @@ deps = sphinx
       '"packages": ["elixir"',
       "conda is not offered",
       "compose files",
+    ],
+  },
+  {
+    name: "modules of perl, and a package of R",
+    files: { cpanfile: "requires 'Try::Tiny';", DESCRIPTION: "Package: own" },
+    recipe: { setup: [], packages: [] },
+    notTaken: [
+      '{"detected": true, "packages": ["libtry-tiny-perl"]}',
+      '{"detected": true, "packages": ["r-base-dev","r-cran-testthat"]}',
     ],
   },
   {

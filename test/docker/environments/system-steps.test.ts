@@ -169,4 +169,18 @@ test("a step that fails because of a refused host names the flag that grants it,
   assert.match(remedyOf("no", refused), /harness env build --allow-domain a\.example, which continues/);
   assert.doesNotMatch(remedyOf(refused), /--allow-domain/, "a tool's own words grant nothing");
   assert.match(remedyOf("ENOSPC: no space left", refused), /^free some space/);
+  const ended = { title: "npm ci", output: "", reason: "the run's disk budget is used up" };
+  assert.match(stepFailed(ended).remedy, /^free some space/);
+});
+
+test("a step whose registry has no preset names the hosts that the project's files name", () => {
+  const failed = { title: "composer install", output: "no", reason: "exit code 1", named: ["a.example"] };
+  assert.match(stepFailed(failed).remedy, /reach a\.example: harness env build --allow-domain a\.example,/);
+});
+
+test("what a hostile build asked for is not proposed: addresses, and methods that write", () => {
+  const asked = ["169.254.169.254", "10.0.0.1:8080", "[::1]:443", "a.example:POST", "b.example:8443"];
+  const refused = asked.map((each) => `refused: x: not granted; --allow-domain ${each} would grant it\n`);
+  assert.match(remedyOf("no", refused.join("")), /--allow-domain b\.example:8443, which/);
+  assert.doesNotMatch(remedyOf("no", refused.slice(0, 4).join("")), /--allow-domain/);
 });
