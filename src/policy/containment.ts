@@ -4,6 +4,7 @@ import { coversHost, type Grant } from "../core/network.ts";
 import type { Called } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
 import { namesSecret } from "./effects/environment.ts";
+import { runsUnknownText } from "./effects/stray-texts.ts";
 import { resolvePath } from "./paths/normal-path.ts";
 import { isBoxed } from "./paths/path-place.ts";
 import { UNKNOWN } from "./programs/program-model.ts";
@@ -272,7 +273,10 @@ export function withObjections(
     const effect = effects[at];
     if (ruling.contained !== "offline" || effect === undefined) return ruling;
     const speaks =
-      anywhere || objects(effect.call, useOf(effect)) || textSpeaks(effect, text, { around, wholeSpeaks });
+      anywhere ||
+      objects(effect.call, useOf(effect)) ||
+      (runsUnknownText(effect, calls) && wholeSpeaks()) ||
+      textSpeaks(effect, text, { around, wholeSpeaks });
     return speaks ? { ...ruling, contained: "never" } : ruling;
   });
 }

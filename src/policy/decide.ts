@@ -12,8 +12,8 @@ import { Assumptions } from "./effects/assume.ts";
 import { type Called, programOf, withLater } from "./effects/call-effects.ts";
 import { EffectWalk } from "./effects/effect-walk.ts";
 import type { Effect } from "./effects/effect.ts";
+import { withFetched } from "./effects/fetched-code.ts";
 import type { Scope } from "./effects/scope.ts";
-import { withFetched } from "./effects/shell-effects.ts";
 import { type PolicyPlaces, rulingOf, placesFor } from "./judge-effects.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { Models } from "./programs/program-models.ts";
@@ -149,12 +149,14 @@ export class CommandPolicy {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
     const models = this.#models;
     const walk = new EffectWalk({ models, home, workspace, installed, assumptions, readShell: readInner });
-    walk.node(tree, { folders: [folder], ...NOTHING_SET }, "nothing");
-    const { calls, effects, assumable, strays, fed } = walk;
+    const scope = { folders: [folder], ...NOTHING_SET };
+    walk.node(tree, scope, "nothing");
+    walk.lookAround(tree, 0, scope);
+    const { calls, effects, assumable, strays } = walk;
     return {
       flaws: doubts.map(textRuling),
       calls,
-      effects: withFetched(withLater(effects, strays), fed),
+      effects: withFetched(withLater(effects, strays), walk),
       assumable,
     };
   }

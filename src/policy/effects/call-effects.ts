@@ -49,6 +49,12 @@ export interface Walk {
   /** Appended to while walking; an inner walk may replace what it has added. */
   readonly effects: Effect[];
   readonly calls: Called[];
+  /** Hosts of the last connection that the shell opened under a number of its own; null without one. */
+  connection: readonly string[] | null;
+  /** Commands whose stdin comes from the network. */
+  readonly fed: ReadonlySet<number>;
+  /** Commands whose stdin is neither a pipe nor a file of the text, so it may be a descriptor: `bash <&3`, `>(bash)`. */
+  readonly open: ReadonlySet<number>;
   /** Something was met that assumptions could resolve. */
   assumable: boolean;
   /** How many commands that only may run are around the one that is judged now. */
@@ -64,7 +70,10 @@ export interface Walk {
   endCommand(outer: number): void;
   node(node: Node, scope: Scope, input: Use["input"]): Scope;
   inSubshell(body: Node, scope: Scope, input?: Use["input"]): "unknown" | "network";
+  inWritten(body: Node, scope: Scope): "unknown" | "network";
   deeper(span: Span, work: () => unknown): void;
+  /** Adds dangers that stand in the tree, whose effects begin at this number, where a shell of it may run them. */
+  lookAround(tree: Node, from: number, scope: Scope): void;
   /** Reads a text of this length that a shell inside the judged text runs; doubts it where that would be too much. */
   innerText(length: number, span: Span, work: () => void): void;
   args(words: readonly Word[], scope: Scope): readonly Arg[];
@@ -417,6 +426,7 @@ function readTextEffects(text: Arg, { walk, scope, input }: CallAt): void {
   const callsBefore = walk.calls.length;
   for (const { doubt, what, span } of doubts) walk.doubt(doubt, what, span);
   walk.inSubshell(tree, withoutVariables(scope), input);
+  if (walk.carrying === 0) walk.lookAround(tree, before, scope);
   const inner = walk.effects.splice(before);
   const place = spanMapper(text);
   for (const effect of inner) walk.effects.push({ ...effect, span: place(effect.span) });

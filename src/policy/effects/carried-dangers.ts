@@ -274,13 +274,18 @@ function started(text: string, span: Span): readonly Arg[] {
   const lists = [...text.matchAll(LIST)].map(([list]) =>
     [...list.matchAll(STRING)].map((match) => match.slice(1).join("")).join(" "),
   );
-  const strings = [...text.matchAll(STRING)].map((match) => match.slice(1).join(""));
-  return [...lists, ...strings].filter((each) => LOOKS.test(each)).map((each) => literal(each, span));
+  return [...lists, ...stringsIn(text)].filter((each) => LOOKS.test(each)).map((each) => literal(each, span));
 }
 
 /** A text with a command that can be denied. */
 const LOOKS =
-  /(?:^|[\s;&|(/])(?:rm|dd|mkfs\S*|wipefs|shred|chmod|chown|chgrp|git|find|sudo|(?:ba|da|z|k)?sh|reboot|shutdown|poweroff|halt)(?:$|[\s;&|)])/;
+  /(?:^|[\s;&|(/])(?:rm|dd|mkfs\S*|wipefs|shred|chmod|chown|chgrp|git|find|sudo|(?:ba|da|z|k)?sh|reboot|shutdown|poweroff|halt|cp|mv|ln|tee|install)(?:$|[\s;&|)])/;
+
+export const looksDangerous = (text: string): boolean => LOOKS.test(text);
+
+/** The quoted strings of a program in any language. */
+export const stringsIn = (text: string): readonly string[] =>
+  text.length > MAX_TEXT ? [] : [...text.matchAll(STRING)].map((match) => match.slice(1).join(""));
 
 const literal = (value: string, span: Span): Arg => ({ kind: "literal", value, span });
 

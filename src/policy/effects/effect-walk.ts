@@ -4,6 +4,7 @@ import type { Compound, List, Node, WordPiece, Pipeline, Simple, Span, Word } fr
 import { prefixEffects, scopeAfterAssignment } from "./assignments.ts";
 import { isFilter, isXargs, namedByVariable } from "./assume.ts";
 import {
+  addTextDangers,
   type Called,
   calledFrom,
   callEffects,
@@ -20,6 +21,7 @@ import { ENVIRONMENT, exportsSecret } from "./environment.ts";
 import { commandOnListed, readName, simplesIn } from "./handed-on.ts";
 import { type Assumed, joinScopes, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
 import { compoundEffects, redirectEffects } from "./shell-effects.ts";
+import { strayTexts } from "./stray-texts.ts";
 
 const MAX_COMMANDS = 100;
 const MAX_DEPTH = 10;
@@ -38,8 +40,11 @@ export class EffectWalk implements Walk {
   readonly effects: Effect[] = [];
   /** Every command with its words in the order met, with those inside of wrappers and inner texts. */
   readonly calls: Called[] = [];
-  /** Commands whose stdin comes from the network. */
   readonly fed = new Set<number>();
+  readonly open = new Set<number>();
+  connection: readonly string[] | null = null;
+  /** How many process substitutions that are written to, and bodies of functions, are around the current command. */
+  #written = 0;
   /** A command left the workspace, or may have. */
   strays = false;
   /** Something was met that assumptions could resolve. */
@@ -125,6 +130,21 @@ export class EffectWalk implements Walk {
     return "unknown";
   }
 
+  /** The same for a body that gets its stdin from somewhere in the text. */
+  inWritten(body: Node, scope: Scope): "unknown" | "network" {
+    this.#written += 1;
+    const source = this.inSubshell(body, scope);
+    this.#written -= 1;
+    return source;
+  }
+
+  lookAround(tree: Node, from: number, scope: Scope): void {
+    if (this.world.assumptions !== null || this.crowded) return;
+    const found = from === 0 ? this.effects : this.effects.slice(from);
+    for (const text of strayTexts(tree, found, this.calls))
+      addTextDangers(text, { walk: this, scope, input: "unknown", span: text.span });
+  }
+
   deeper(span: Span, work: () => unknown): void {
     if (this.#enterLevel(span)) this.#leaveLevel(work());
   }
@@ -175,7 +195,8 @@ export class EffectWalk implements Walk {
   #resolved(word: Word, scope: Scope): readonly Arg[] {
     const { home } = this.world;
     const assumed = (piece: WordPiece): Assumed | null => this.#assumed(piece, scope);
-    const script = (body: Node): "unknown" | "network" => this.inSubshell(body, scope);
+    const script = (body: Node, written: boolean): "unknown" | "network" =>
+      written ? this.inWritten(body, scope) : this.inSubshell(body, scope);
     const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
     const inherits = (name: string): void => {
       if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
@@ -237,6 +258,7 @@ export class EffectWalk implements Walk {
     const words = this.args(node.words, scope);
     const outer = this.beginCommand(calledFrom(node, words));
     if (input === "network") this.fed.add(this.#call);
+    if (input === "nothing" || this.#written > 0) this.open.add(this.#call);
     const after = this.#command(node, words, { scope, input });
     this.endCommand(outer);
     return after;

@@ -86,8 +86,8 @@ export function joinedValues(values: readonly Arg[]): Arg | null {
 interface Resolver {
   readonly scope: Scope;
   readonly home: string;
-  /** Judges a substitution's commands. Returns what its output may contain. */
-  script(body: Node): "unknown" | "network";
+  /** Judges a substitution's commands; `written`: they read what is written to it. Returns what its output may contain. */
+  script(body: Node, written: boolean): "unknown" | "network";
   /** Called for an expansion that may run a variable's value. */
   evaluates(what: string): void;
   /** The value assumed for a piece where only containment is asked for. */
@@ -144,9 +144,11 @@ function partOf(piece: WordPiece, resolver: Resolver): Part {
   const assumed = piece.kind === "text" ? null : resolver.assumed(piece);
   if (assumed === null) return readPart(piece, resolver);
   // The commands in the piece run all the same.
-  for (const body of scriptsOf(piece)) resolver.script(body);
+  for (const body of scriptsOf(piece)) resolver.script(body, isWritten(piece));
   return { ...assumed, splits: false };
 }
+
+const isWritten = (piece: WordPiece): boolean => piece.kind === "script" && piece.via === ">(";
 
 const scriptsOf = (piece: WordPiece): readonly Node[] =>
   piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [];
@@ -162,7 +164,7 @@ function readPart(piece: WordPiece, resolver: Resolver): Part {
     case "variable":
       return variable(piece.name, piece.quoted, resolver);
     case "script": {
-      const feed = resolver.script(piece.body);
+      const feed = resolver.script(piece.body, isWritten(piece));
       if (piece.via !== "<(" && isPlain(piece.body, ["pwd"]) && !resolver.scope.functions.has("pwd"))
         return variable("PWD", piece.quoted, resolver);
       if (piece.via !== "<(" && isPlain(piece.body, TOP)) return topFolder(piece.quoted, feed, resolver);
@@ -183,7 +185,7 @@ function unreadPart(piece: Extract<WordPiece, { readonly kind: "unknown" }>, res
   if (piece.what === "tilde" && piece.text === "~+") return variable("PWD", true, resolver);
   if (piece.evaluates === true) resolver.evaluates(piece.what);
   for (const name of piece.variables ?? []) if (!resolver.scope.variables.has(name)) resolver.inherits(name);
-  const feeds = piece.scripts.map((script) => resolver.script(script));
+  const feeds = piece.scripts.map((script) => resolver.script(script, false));
   const feed = feeds.includes("network") ? "network" : feeds[0];
   // `"${names[@]}"` becomes several words, quoted or not.
   const nothing = unknownPart(piece.quoted && piece.what !== "parameter");

@@ -3,7 +3,6 @@ import { isBoxed } from "../paths/path-place.ts";
 import { type Arg, type FoundEffect, isGuess, type Use } from "../programs/program-model.ts";
 import type { Compound, Node, Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
 import type { Walk } from "./call-effects.ts";
-import type { Effect } from "./effect.ts";
 import { isPrivate, variableDoubt } from "./environment.ts";
 import { joinScopes, placeOf, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
 
@@ -139,7 +138,7 @@ function definitionEffects(node: Compound, { walk, scope }: At): Scope {
   walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
   if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
   const within = withFunction(withoutVariables(scope), name);
-  for (const body of node.bodies) walk.inSubshell(body, within);
+  for (const body of node.bodies) walk.inWritten(body, within);
   return within;
 }
 
@@ -179,7 +178,15 @@ function redirectEffect(redirect: Redirect, at: RedirectAt): Use["input"] | null
   if (typeof descriptor === "string") walk.doubt("shell.expansion", `{${descriptor}}`, span);
   if (arg === undefined || more.length > 0 || isGuess(arg)) walk.doubt("word.dynamic", operator, span);
   if (arg !== undefined && !isDescriptor(operator, arg)) return openEffects(redirect, operator, arg, at);
-  return null;
+  return arg !== undefined && operator === "<&" ? fromConnection(redirect, arg, at) : null;
+}
+
+/** `<&3`, where an earlier command opened a connection under a number. */
+function fromConnection(redirect: Redirect, { value }: Arg, { walk, by }: RedirectAt): Use["input"] | null {
+  const { connection } = walk;
+  if (connection === null || !/^(?:[3-9]|\d{2,})$/.test(value)) return null;
+  walk.add({ kind: "network", hosts: connection }, by, redirect.span);
+  return feedsStdin(redirect) ? "network" : null;
 }
 
 const feedsStdin = ({ descriptor }: Redirect): boolean => descriptor === null || descriptor === 0;
@@ -197,6 +204,7 @@ function openEffects(
     ? [{ kind: "network", hosts: hostOf(arg) } as const]
     : filesOf(arg, operator, at.scope);
   for (const each of found) at.walk.add(each, at.by, redirect.span);
+  if (socket && redirect.descriptor !== null && !feedsStdin(redirect)) at.walk.connection = hostOf(arg);
   if (socket) return reads ? "network" : null;
   return reads && !writes && feedsStdin(redirect)
     ? (arg.feed ?? (isInside(arg, at) ? "project" : "unknown"))
@@ -252,33 +260,4 @@ function inputFrom(arg: Arg | undefined): Use["input"] {
   if (arg === undefined) return { text: "", span: [0, 0] };
   if (arg.kind === "literal") return { text: arg.value, span: arg.span };
   return arg.feed ?? "unknown";
-}
-
-/** They write the members of what they are given below a folder, under names that are not known. */
-const UNPACKERS: ReadonlySet<string> = new Set(["tar", "bsdtar", "cpio", "pax"]);
-
-/**
- * Code in a file that an earlier command of the text downloaded is fetched code. `fed`: commands that are given on stdin
- * what another one downloaded.
- */
-export function withFetched(effects: readonly Effect[], fed: ReadonlySet<number>): readonly Effect[] {
-  if (!effects.some(({ kind }) => kind === "network")) return effects;
-  const online = new Set(effects.filter(({ kind }) => kind === "network").map(({ call }) => call));
-  const files = new Set(
-    effects.flatMap((effect) =>
-      effect.kind === "write" &&
-      effect.path !== null &&
-      (online.has(effect.call) || (fed.has(effect.call) && !UNPACKERS.has(effect.by)))
-        ? [effect.path]
-        : [],
-    ),
-  );
-  return effects.map((effect) => {
-    if (effect.kind === "code" && effect.path !== null && files.has(effect.path))
-      return { ...effect, from: "fetched" };
-    if (effect.kind !== "unknown" || effect.doubt !== "command.elsewhere" || !files.has(effect.what))
-      return effect;
-    const { span, by, call, what: path } = effect;
-    return { kind: "code", from: "fetched", path, span, by, call };
-  });
 }

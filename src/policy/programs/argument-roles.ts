@@ -302,11 +302,15 @@ const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/pr
 /** Whether a file of code is stdin, so that stdin is the program. */
 export const isStdin = ({ kind, value }: Arg): boolean => kind === "literal" && STDIN.has(value);
 
+/** Whatever was opened under this number. */
+const DESCRIPTOR = /^\/(?:dev|proc\/self)\/fd\/\d+$/;
+
 /** A file of code, or one that a substitution makes. */
 export function fileEffects(file: Arg, use: Use): FoundEffect {
   const [input] = isStdin(file) ? inputEffects(use) : [];
   if (input !== undefined) return { ...input, span: file.span };
-  const from = file.feed === "network" ? "fetched" : file.feed === undefined ? "project" : "input";
+  const given = file.feed !== undefined || (file.kind === "literal" && DESCRIPTOR.test(file.value));
+  const from = file.feed === "network" ? "fetched" : given ? "input" : "project";
   return { kind: "code", from, path: from === "project" ? use.place(file) : null, span: file.span };
 }
 

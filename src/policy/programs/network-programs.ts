@@ -161,17 +161,32 @@ function bucketCopies(use: Use): readonly FoundEffect[] {
   return [...copied(use, remoteName), ...(empties ? emptied(use, remoteName) : [])];
 }
 
+/** A shell or interpreter that gets its program from the other side of a connection. */
+const fedFromOutside = ({ value, span }: Arg, use: Use): readonly FoundEffect[] =>
+  use
+    .command(
+      value
+        .split(/\s+/)
+        .filter((word) => word !== "")
+        .map((word) => ({ kind: "literal", value: word, span })),
+      { input: "network" },
+    )
+    .filter((effect) => effect.kind === "code" && effect.from === "fetched");
+
 /** One end of socat: `TYPE:what:more,options`. */
 function endEffects(end: Arg, use: Use, readOnly: boolean): readonly FoundEffect[] {
   const [, type = "", rest = ""] = /^([^:,]*)[:,]?([^]*)$/.exec(end.value) ?? [];
   const what = part(end, beforeOptions(rest));
-  if (/^(?:EXEC|SYSTEM|SHELL)$/i.test(type)) return use.shell(what);
+  if (/^(?:EXEC|SYSTEM|SHELL)$/i.test(type))
+    return [...use.shell(what), ...(use.operands.some(isConnection) ? fedFromOutside(what, use) : [])];
   if (/^(?:CREATE|CREAT|OPEN|GOPEN|FILE|PIPE|FIFO)$/i.test(type))
     return [readOnly ? reading(what, use) : writing(what, use)];
-  if (/^(?:TCP|UDP|SCTP|DCCP|SSL|OPENSSL|SOCKS|PROXY|IP)/i.test(type) && !/LISTEN|RECV/i.test(type))
-    return [networkTo(what)];
+  if (CONNECTION.test(type) && !/LISTEN|RECV/i.test(type)) return [networkTo(what)];
   return [];
 }
+
+const CONNECTION = /^(?:TCP|UDP|SCTP|DCCP|SSL|OPENSSL|SOCKS|PROXY|IP|VSOCK)/i;
+const isConnection = ({ value }: Arg): boolean => CONNECTION.test(value);
 
 /** The text up to the first unescaped comma. */
 function beforeOptions(text: string): string {
@@ -389,6 +404,8 @@ export const NETWORK_READERS: Readonly<Record<string, UseReader>> = {
       .map(networkTo),
   "bucket copies": bucketCopies,
   socat: socatEnds,
+  "commands for the other side": (use) =>
+    valuesOf(use, "-e", "-c", "--exec", "--sh-exec").flatMap((text) => fedFromOutside(text, use)),
   mail: ({ operands }) => [
     { kind: "network", hosts: operands.filter(({ value }) => value.includes("@")).flatMap(hostsOf) },
   ],

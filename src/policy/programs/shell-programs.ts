@@ -6,12 +6,21 @@ import { type Arg, type FoundEffect, type UseReader, UNKNOWN, type Use } from ".
 /** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function shellEffects(use: Use): readonly FoundEffect[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
+  if (first?.kind === "literal" && TURNED_OFF.test(first.value)) return use.command(withoutPlus(first, use));
   if (hasOption(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
   if (first === undefined || hasOption(use, "-s") || isStdin(first)) return stdinCommands(use);
   if (hasOption(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
 }
+
+/** `+x` turns an option off. The words behind it are still options, and `+c` is the same as `-c`. */
+const TURNED_OFF = /^\+[A-Za-z]+$/;
+
+const withoutPlus = ({ span: [at] }: Arg, { program, args, span }: Use): readonly Arg[] => [
+  { kind: "literal", value: program, span },
+  ...args.map((arg) => (arg.span[0] === at ? { ...arg, value: `-${arg.value.slice(1)}` } : arg)),
+];
 
 /** Commands from stdin; judged where the text of stdin is known. */
 function stdinCommands(use: Use): readonly FoundEffect[] {
@@ -126,6 +135,7 @@ function evalEffects(use: Use): readonly FoundEffect[] {
 function sourceEffects(use: Use): readonly FoundEffect[] {
   const file = use.args.find(({ value }) => value !== "--");
   if (file === undefined) return [shellDoubt(use)];
+  if (isStdin(file)) return [shellDoubt(use), ...stdinCommands(use)];
   const named = file.kind === "literal" && file.value.includes("/");
   return named ? [fileEffects(file, use)] : [shellDoubt(use), fileEffects(file, use)];
 }

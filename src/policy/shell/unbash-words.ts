@@ -39,7 +39,19 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
     if (next.length !== 1) each = crossPieces(each, next);
     else for (const pieces of each) pieces.push(...(next[0] ?? []));
   }
-  return each.map((pieces) => ({ span, pieces: merged(pieces) }));
+  const whole = each.map(merged);
+  return (parts.some(isBraces) ? whole.map(withHome) : whole).map((pieces) => ({ span, pieces }));
+}
+
+const isBraces = ({ type }: WordPart): boolean => type === "BraceExpansion";
+
+/** The shell replaces a leading tilde after it has expanded braces: `{~,x}`. */
+function withHome(pieces: readonly WordPiece[]): readonly WordPiece[] {
+  const [first, ...rest] = pieces;
+  if (first?.kind !== "text") return pieces;
+  if (rest.length > 0 && !first.text.includes("/")) return pieces;
+  const [home, from] = tildeOf(first.text);
+  return from === 0 ? pieces : [...home, ...textPieces(first.text.slice(from)), ...rest];
 }
 
 const MAX_EXPANSIONS = 64;
@@ -235,8 +247,8 @@ export function merged(pieces: readonly WordPiece[]): readonly WordPiece[] {
   return out;
 }
 
-/** Static braces: they contain names, numbers and patterns, no quotes and no expansions. */
-const isStatic = (text: string): boolean => /^[\w.,/{}:@%+=*?-]*$/.test(text);
+/** Static braces: they contain names, numbers, tildes and patterns, no quotes and no expansions. */
+const isStatic = (text: string): boolean => /^[\w.,/{}:@%+=*?~-]*$/.test(text);
 
 const MAX_COUNT = 64;
 
