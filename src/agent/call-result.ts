@@ -113,7 +113,7 @@ function recordForNextReply(
   { result, changes }: { readonly result: ToolResult; readonly changes: boolean },
 ): void {
   const path = pathOf(call);
-  if (call.name === "edit_file" && result.kind === "failed") next.missedEdit(call.args);
+  if (call.name === "edit_file" && result.kind === "failed") next.editFailed(call.args);
   if (call.name === "read_file" && result.kind === "ok" && path !== undefined) next.reads(path);
   if (changes && path !== undefined && result.hooked !== true) next.wrote(path, call.args);
   else if (changes) next.changed(path);

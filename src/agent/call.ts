@@ -137,7 +137,7 @@ async function judgeAndRun(
   const byPolicy = judge.judge(facts, call.name);
   const judged = veto === undefined ? byPolicy : judgedByHook(byPolicy, veto);
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
-  if (agent.next.takesBack(call.args)) return endUnrun(agent, call, notRun(TAKEN_BACK));
+  if (agent.next.isReversal(call.args)) return endUnrun(agent, call, notRun(TAKEN_BACK));
   if (agent.next.isBlind(call)) return endUnrun(agent, call, notRun(BLIND));
   const { replaces } = proposed;
   const judgedCall = { call, facts, judged, shown, replaces };

@@ -65,7 +65,7 @@ function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
 
 /** Gives up a candidate that repeats itself. */
 function endOfRepeatingCandidate({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
-  const reason = ends?.demands.reasonToGiveUp(deeds, next.standing);
+  const reason = ends?.demands.reasonToGiveUp(deeds, next.shownFiles);
   if (reason === undefined) return undefined;
   ends?.verification?.givenUp();
   return { how: "unverified", reason };
@@ -108,7 +108,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
     const calls = { calls: message.calls, malformed: reply.malformed, unrun: holdsUnrun(reply) };
     return runRound(agent, calls, signal);
   }
-  if (circled) agent.next.circled();
+  if (circled) agent.next.after("repeats itself");
   const taken = agent.answer.take(
     { text: message.text, edges: reply.edges },
     reply.stop === "length",
@@ -130,11 +130,11 @@ function constrainNext(agent: AgentContext): void {
   // A model answers a question better when it looks for itself.
   const isChange = agent.intent.intent === "change";
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
-  if (agent.isWeak) agent.next.simple();
+  if (agent.isWeak) agent.next.simplify();
   const demand = agent.ends?.demands.next(agent);
   if (demand === undefined) return;
   // Even a model that calls tools well would otherwise look for a file that says how to run it.
-  if (demand === "run") agent.next.unusable();
+  if (demand === "run") agent.next.after("no usable call");
   // A small model that sees all files and has to call something only greps for what it was shown, or runs the check
   // again.
   const acts = agent.deeds.acted ? "edit" : "act";
@@ -224,7 +224,7 @@ const SHORT_TEXT = 200;
  * has to call a tool.
  */
 function tellModelToCall(agent: AgentContext, text: string, demand: Demand): undefined {
-  agent.next.unusable();
+  agent.next.after("no usable call");
   if (agent.ends?.facts.isWeak === true) agent.next.demand(demand);
   else if (!agent.deeds.worked) agent.next.demand("call");
   return tellModel(agent, text);
@@ -303,7 +303,7 @@ async function runRound(
   }
   if (calls.length === 0) agent.history.add({ role: "user", text: (await notices(agent, round)).trim() });
   const bad = calls.length - good + malformed.length;
-  if (good === 0 && bad > 0) agent.next.unusable();
+  if (good === 0 && bad > 0) agent.next.after("no usable call");
   const unrun = round.unrun === true && agent.ends !== null;
   const reason = agent.malformed.replied({ good, bad, unrun });
   return reason === undefined ? undefined : { how: "model_broken", reason };

@@ -101,67 +101,91 @@ interface Edit {
   readonly now: string;
 }
 
+/**
+ * What was wrong with the last reply, and how the next one is requested because of it: limited to calls, if the server
+ * can do that, or at a higher temperature, so that the likeliest words are not said again.
+ */
+const REACTIONS = {
+  "no usable call": { limited: true, varied: "never" },
+  "repeats itself": { limited: true, varied: "always" },
+  /** Its tool is left out, too. */
+  "repeated call": { limited: false, varied: "always" },
+  /** A small model would repeat the edit word for word. */
+  "failed edit": { limited: false, varied: "small model" },
+} as const satisfies Readonly<Record<string, Reaction>>;
+
+interface Reaction {
+  readonly limited: boolean;
+  readonly varied: "always" | "small model" | "never";
+}
+
+type Fault = keyof typeof REACTIONS;
+
+/** What is set for one request. */
+interface RequestSettings {
+  readonly faults: readonly Fault[];
+  readonly leftOutTools: readonly string[];
+  /** The reply may not be an answer. */
+  readonly demand?: Demand;
+  /** The file that the reply has to write. */
+  readonly writes?: string;
+}
+
+const USUAL: RequestSettings = { faults: [], leftOutTools: [] };
+
 /** How the next reply is requested. The model's last actions decide, and each decision holds for one request. */
 export class NextReply {
-  readonly #usual: number;
-  #leftOutTools: readonly string[] = [];
-  #hold = false;
-  #demand: Demand | undefined;
+  readonly #temperature: number;
+  #settings = USUAL;
   #paths: Set<string> | undefined;
   /** Texts of files by path, without line numbers. */
   readonly #shown = new Map<string, string>();
   #isSmall = false;
   #lastEdit: Edit | undefined;
-  #missed = false;
-  #circled = false;
   /** Files read by calls of the last reply. */
   readonly #unseen = new Set<string>();
-  /** The file that the next reply has to write, if it has to write one. */
-  #writes: string | undefined;
 
   constructor(temperature: number | null = null) {
-    this.#usual = temperature ?? TOOL_TEMPERATURE;
+    this.#temperature = temperature ?? TOOL_TEMPERATURE;
   }
 
-  /** For a subagent, whose replies are its own. */
-  another(): NextReply {
-    return new NextReply(this.#usual);
+  /** Its replies are its own. */
+  forSubagent(): NextReply {
+    return new NextReply(this.#temperature);
   }
 
-  /** The last reply had no usable call: the next one is limited to calls, if the server can do that. */
-  unusable(): void {
-    this.#hold = true;
+  #set(settings: Partial<RequestSettings>): void {
+    this.#settings = { ...this.#settings, ...settings };
   }
 
-  /** The last reply repeated itself, as the likeliest words do: the next is constrained, at a higher temperature. */
-  circled(): void {
-    this.#hold = true;
-    this.#circled = true;
+  after(fault: Fault): void {
+    this.#set({ faults: [...this.#settings.faults, fault] });
   }
 
   /** A constrained next reply may not be an answer; the narrowest demand counts. */
   demand(what: Demand): void {
-    if (this.#demand === undefined || this.#demand === "call") this.#demand = what;
+    if ((this.#settings.demand ?? "call") === "call") this.#set({ demand: what });
   }
 
   /** A call was broken up because it was repeated: its tool is left out once. */
   repeated(tool: string): void {
-    this.#leftOutTools = [...new Set([...this.#leftOutTools, tool])];
+    this.after("repeated call");
+    this.#set({ leftOutTools: [...new Set([...this.#settings.leftOutTools, tool])] });
   }
 
   /**
-   * An edit failed, and a small model would repeat it word for word. If it was right for the text that was shown, the
+   * An edit failed. If it was right for the text that was shown, the
    * file has changed since: a hook or a check may have written it. If old and new text are equal, the model copied what
    * it read last: it then writes the whole of a short file once instead.
    */
-  missedEdit({ path, old, new: now }: Readonly<Record<string, unknown>>): void {
-    this.#missed = true;
+  editFailed({ path, old, new: now }: Readonly<Record<string, unknown>>): void {
+    this.after("failed edit");
     if (typeof path !== "string" || typeof old !== "string") return;
     const shown = this.#shown.get(path) ?? "";
     if (old === now) {
       if (!this.#isSmall || shown === "" || shown.length > MAX_WRITTEN_WHOLE || holdsMask(shown)) return;
       this.repeated("edit_file");
-      this.#writes = path;
+      this.#set({ writes: path });
     } else if (occursOnce(shown, old)) this.#shown.delete(path);
   }
 
@@ -180,7 +204,7 @@ export class NextReply {
   }
 
   /** For a small model: only tools that it uses well, with the arguments that matter. */
-  simple(): void {
+  simplify(): void {
     this.#isSmall = true;
   }
 
@@ -190,7 +214,7 @@ export class NextReply {
   }
 
   /** The files that the model has before it, sorted by path; their texts have no line numbers. */
-  get standing(): readonly ShownFile[] {
+  get shownFiles(): readonly ShownFile[] {
     const byPath = [...this.#shown].toSorted(([one], [other]) => (one < other ? -1 : 1));
     return byPath.map(([path, text]) => ({ path, text }));
   }
@@ -245,7 +269,7 @@ export class NextReply {
   }
 
   /** For a small model: whether an edit only reverts its last one, in place of an answer. True once. */
-  takesBack({ path, old, new: now }: Readonly<Record<string, unknown>>): boolean {
+  isReversal({ path, old, new: now }: Readonly<Record<string, unknown>>): boolean {
     const last = this.#lastEdit;
     if (!this.#isSmall || last === undefined) return false;
     if (last.path !== path || last.old !== now || last.now !== old) return false;
@@ -271,42 +295,37 @@ export class NextReply {
 
   /** For requests beside the loop, which are never constrained. */
   get temperature(): number {
-    return this.#usual;
+    return this.#temperature;
   }
 
   /** Another reply came in place of the next one: what was set for it is dropped. */
-  dropped(): void {
+  discard(): void {
     this.take([]);
   }
 
   /** How to request the next reply. The one after it is requested as usual again. */
   take(tools: readonly string[]): { readonly temperature: number; readonly hold: Hold } {
-    const demand = this.#demand;
+    const { faults, leftOutTools, demand, writes } = this.#settings;
+    this.#settings = USUAL;
+    this.#unseen.clear();
+    const reactions = faults.map((fault) => REACTIONS[fault]);
+    const isVaried = reactions.some(
+      ({ varied }) => varied === "always" || (varied === "small model" && this.#isSmall),
+    );
     const offered = demand === undefined || demand === "call" ? tools : DEMANDED_TOOLS[demand];
     const left = tools.filter(
       (name) => !offered.includes(name) || (this.#isSmall && COMPLEX_TOOLS.has(name)),
     );
-    const repeated = this.#leftOutTools.filter((name) => tools.includes(name));
-    const without = [...new Set([...repeated, ...left])];
-    const now = this.#hold;
-    const isStuck = this.#leftOutTools.length > 0 || this.#circled || (this.#isSmall && this.#missed);
-    const temperature = isStuck ? Math.max(this.#usual, REPETITION_TEMPERATURE) : this.#usual;
-    const writes = this.#writes;
-    this.#missed = false;
-    this.#circled = false;
-    this.#unseen.clear();
-    this.#writes = undefined;
-    this.#leftOutTools = [];
-    this.#hold = false;
-    this.#demand = undefined;
+    const without = [...new Set([...leftOutTools.filter((name) => tools.includes(name)), ...left])];
     const hold = {
-      ...(now ? { now } : {}),
+      ...(reactions.some(({ limited }) => limited) ? { now: true as const } : {}),
       ...(demand === undefined ? {} : { call: true as const }),
       ...(writes === undefined ? {} : { writes }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
       ...(this.#isSmall ? { shown: this.#editable(), arguments: SIMPLE_ARGUMENTS } : {}),
       ...(without.length === 0 ? {} : { without }),
     };
+    const temperature = isVaried ? Math.max(this.#temperature, REPETITION_TEMPERATURE) : this.#temperature;
     return { temperature, hold };
   }
 }

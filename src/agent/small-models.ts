@@ -233,7 +233,7 @@ async function askForAnswer(
   signal: AbortSignal,
 ): Promise<SideReply> {
   const files = filesWithin(
-    agent.next.standing.filter(({ path }) => agent.next.choices.includes(path)),
+    agent.next.shownFiles.filter(({ path }) => agent.next.choices.includes(path)),
     MAX_FILES_LENGTH,
   );
   const text = [
@@ -254,7 +254,7 @@ async function askForFile(agent: AgentContext, options: AskOptions, signal: Abor
   const { ends, next, limits } = agent;
   const check = ends?.demands.wholeFile(agent);
   if (ends === null || check === undefined) return undefined;
-  const files = { choices: next.choices, shown: next.standing };
+  const files = { choices: next.choices, shown: next.shownFiles };
   const id = `rewrite-${limits.turns}`;
   const instead = rewriteRequest({ ...check, ...files, request: ends.facts.request, id });
   if (instead === undefined) return undefined;
@@ -265,7 +265,7 @@ async function askForFile(agent: AgentContext, options: AskOptions, signal: Abor
   const isNew = reply.message.calls.length > 0;
   ends.demands.tookWholeFile(isNew, findingIn(reply.message.text));
   if (!isNew) return "nothing";
-  next.dropped();
+  next.discard();
   return reply;
 }
 

@@ -49,7 +49,7 @@ export function subagent(
     malformed: new Malformed(),
     answer: new PlainAnswer(),
     ends: null,
-    next: parent.next.another(),
+    next: parent.next.forSubagent(),
     briefing: () => Promise.resolve(undefined),
     // The answer goes to the parent, whose own end runs the stop hooks.
     hooks: { ...parent.hooks, stop: NO_HOOKS.stop },

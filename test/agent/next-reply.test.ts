@@ -12,7 +12,7 @@ const TOOLS = ["read_file", "edit_file"];
 test("a temperature for tools is always sent, and the user's setting takes precedence", () => {
   assert.deepEqual(new NextReply().take(TOOLS), { temperature: 0.2, hold: {} });
   assert.deepEqual(new NextReply(0).take(TOOLS), { temperature: 0, hold: {} });
-  assert.deepEqual(new NextReply(1.5).another().take(TOOLS), { temperature: 1.5, hold: {} });
+  assert.deepEqual(new NextReply(1.5).forSubagent().take(TOOLS), { temperature: 1.5, hold: {} });
 });
 
 test("a repeated tool is left out of one reply, which has a higher temperature", () => {
@@ -29,7 +29,7 @@ test("a repeated tool is left out of one reply, which has a higher temperature",
 
 test("after a reply without a usable call, the next one must call at once, and only the next one", () => {
   const next = new NextReply();
-  next.unusable();
+  next.after("no usable call");
   assert.deepEqual(next.take(TOOLS), { temperature: 0.2, hold: { now: true } });
   assert.deepEqual(next.take(TOOLS), { temperature: 0.2, hold: {} });
 });
@@ -46,7 +46,7 @@ test("paths are offered until an unknown change has happened", () => {
 
 test("a file shown with the task stays known until it changes or the conversation is shortened", () => {
   const next = new NextReply();
-  next.simple();
+  next.simplify();
   const text = "1\tif (a) {\n2\t  b();\n3\t}\n4\tb();\n5\tx\n6\tx\n7\t  y\n[all 7 lines]";
   next.files(
     ["a.ts", "b.ts", "c.ts"],
@@ -76,7 +76,7 @@ test("a file shown with the task stays known until it changes or the conversatio
 
 test("the content of a shown file after an edit or write is derived where possible", () => {
   const next = new NextReply();
-  next.simple();
+  next.simplify();
   const linesAfter = (args: object) => {
     next.files(["a"], [{ path: "a", text: "1\tone\n2\ttwo\n3\ttwo\n[all 3 lines]" }]);
     next.wrote("a", { path: "a", ...args });
@@ -95,7 +95,7 @@ test("the content of a shown file after an edit or write is derived where possib
 
 const blocksOf = (text: string): readonly string[] => {
   const next = new NextReply();
-  next.simple();
+  next.simplify();
   next.files(["a"]);
   next.wrote("a", { path: "a", content: text });
   const choices = next.take(TOOLS).hold.shown?.["a"] ?? [];
@@ -145,7 +145,7 @@ test("after an edit, a small model is shown the file as it is now", () => {
   }
   const told = (isSmall: boolean, { text, name = edit.name, path = "a", ...hooked }: Over = {}): string => {
     const next = new NextReply();
-    if (isSmall) next.simple();
+    if (isSmall) next.simplify();
     next.files([path], [{ path, text: text ?? "1\tone\n2\tmore\n[all 2 lines]" }]);
     next.wrote(path, edit.args);
     return next.resultText({ ...edit, name, args: { ...edit.args, path } }, { ...result, ...hooked });
@@ -172,7 +172,7 @@ test("a model that is not small gets only the paths", () => {
 
 test("a small model gets only the tools that it uses well, with the arguments that matter", () => {
   const next = new NextReply();
-  next.simple();
+  next.simplify();
   const { hold } = next.take(["bash", "plan", "task", "edit_file", "show_full"]);
   assert.deepEqual(hold.without, ["plan", "task"]);
   assert.deepEqual(hold.arguments?.["bash"], ["command"]);
@@ -181,18 +181,18 @@ test("a small model gets only the tools that it uses well, with the arguments th
 
 test("after an edit that had no effect, a small model's next reply has a higher temperature, once", () => {
   const next = new NextReply();
-  next.missedEdit({});
+  next.editFailed({});
   assert.equal(next.take(TOOLS).temperature, 0.2, "a large one's is not");
-  next.simple();
-  next.missedEdit({});
+  next.simplify();
+  next.editFailed({});
   assert.deepEqual([next.take(TOOLS).temperature, next.take(TOOLS).temperature], [0.8, 0.2]);
 });
 
 const shownAfter = (args: object): readonly string[] => {
   const next = new NextReply();
-  next.simple();
+  next.simplify();
   next.files(["a"], [{ path: "a", text: "1\tone\n2\ttwo\n3\ttwo\n[all 3 lines]" }]);
-  next.missedEdit({ path: "a", ...args });
+  next.editFailed({ path: "a", ...args });
   return Object.keys(next.take(TOOLS).hold.shown ?? {});
 };
 
@@ -200,9 +200,9 @@ test("after an edit that changes nothing, a small model must write a short file 
   const tools = ["edit_file", "write_file", "bash"];
   const left = (text: string, isSmall = true): boolean => {
     const next = new NextReply();
-    if (isSmall) next.simple();
+    if (isSmall) next.simplify();
     next.files(["a"], [{ path: "a", text }]);
-    next.missedEdit({ path: "a", old: "one", new: "one" });
+    next.editFailed({ path: "a", old: "one", new: "one" });
     const { without = [], writes } = next.take(tools).hold;
     assert.equal(writes, without.includes("edit_file") ? "a" : undefined);
     assert.equal(next.take(tools).hold.writes, undefined);
@@ -241,18 +241,18 @@ test("for a small model, an edit that only reverts the last one is detected once
   const back = { path: "conf.json", old: "off", new: "on" };
   const next = new NextReply();
   next.wrote("conf.json", flips);
-  assert.equal(next.takesBack(back), false, "a large one may");
-  next.simple();
+  assert.equal(next.isReversal(back), false, "a large one may");
+  next.simplify();
   for (const other of [flips, { ...back, path: "b" }, { path: "conf.json", content: "on" }, { command: "x" }])
-    assert.equal(next.takesBack(other), false, JSON.stringify(other));
-  assert.deepEqual([next.takesBack(back), next.takesBack(back)], [true, false]);
-  assert.equal(next.takesBack({ command: "x" }), false, "without a last one");
+    assert.equal(next.isReversal(other), false, JSON.stringify(other));
+  assert.deepEqual([next.isReversal(back), next.isReversal(back)], [true, false]);
+  assert.equal(next.isReversal({ command: "x" }), false, "without a last one");
   next.wrote("conf.json", flips);
   next.changed(undefined);
-  assert.equal(next.takesBack(back), false, "a command may have taken it back");
+  assert.equal(next.isReversal(back), false, "a command may have taken it back");
   next.wrote("conf.json", flips);
   next.wrote("b", { path: "b", content: "" });
-  assert.equal(next.takesBack(back), false, "something else was written since");
+  assert.equal(next.isReversal(back), false, "something else was written since");
 });
 
 const write = (path: string) => ({ id: "1", name: "write_file", args: { path, content: "" } });
@@ -261,7 +261,7 @@ test("a small model overwrites blindly when it reads the file in the same reply,
   const next = new NextReply();
   next.reads("a");
   assert.equal(next.isBlind(write("a")), false, "a large one may");
-  next.simple();
+  next.simplify();
   assert.equal(next.isBlind(write("a")), true);
   assert.equal(next.isBlind(write("b")), false);
   assert.equal(next.isBlind({ ...write("a"), name: "edit_file" }), false, "it names what it replaces");
