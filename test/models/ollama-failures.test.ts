@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { failureOf, OllamaWire } from "../../src/models/providers/ollama-api.ts";
+import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
+import { failureOf } from "../../src/models/providers/ollama-refusals.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { WireFailure } from "../../src/models/model-api.ts";
 

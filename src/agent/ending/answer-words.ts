@@ -1,3 +1,5 @@
+import { anyOf, type ExpressionTable } from "../../core/expression-table.ts";
+
 /*
  * Whether a final answer says that a change was made or that tests pass, and whether it is an answer at all. Judged by
  * its words alone, without a model. The result is weighed against what was changed and run, so only plain statements
@@ -18,10 +20,10 @@ const OBJECTS =
  */
 interface Form {
   readonly words: readonly string[];
-  readonly form: RegExp;
+  readonly form: RegExp | ExpressionTable;
 }
 
-const formOf = (words: string, form: string | RegExp): Form => ({
+const formOf = (words: string, form: string | Form["form"]): Form => ({
   words: words.split("|"),
   form: typeof form === "string" ? new RegExp(form, "u") : form,
 });
@@ -83,12 +85,35 @@ const DONE: readonly Form[] = [
 ];
 
 /** The sentence says that it was done before, by somebody else, only in thought, or not at all. */
-const ELSEWHEN =
-  /\b(?:already|before|earlier|previous(?:ly)?|last|recent(?:ly)?|not|never|yet|upstream|history|author|someone|somebody|if|unless|whether|would|could|might|may|must|should|needs?|cannot|seems?|appears?|looks? like|assum\w+|imagine|suppose|once|until|bereits|schon|nicht|nichts|keine?n?|wenn|falls|rien|déjà|pas|si|nada|ya|não|non|no)\b|\bin (?:commit|version|release|v?\d)|\bby (?!(?:adding|changing|removing|replacing|using|making|setting|moving)\b)|n't\b|не |没|未|ありません/;
+const ELSEWHEN = anyOf([
+  // Another time.
+  "already before earlier previous(?:ly)? last recent(?:ly)? once until yet",
+  /\bin (?:commit|version|release|v?\d)/,
+  // Somebody else, or by other means than the model's own change.
+  "upstream history author someone somebody",
+  /\bby (?!(?:adding|changing|removing|replacing|using|making|setting|moving)\b)/,
+  // Not at all.
+  "not never cannot",
+  /n't\b/,
+  // Only in thought.
+  "if unless whether would could might may must should needs? seems? appears? looks?_like assum\\w+ imagine suppose",
+  // The same in other languages.
+  "bereits schon nicht nichts keine?n? wenn falls rien déjà pas si nada ya não non no",
+  /не |没|未|ありません/,
+]);
 
 /** Anywhere in the answer: there is nothing to do, or a change was taken back. */
-const BELIEVED =
-  /\bnothing (?:to|needs?|was|has|had|else|is|i)\b|\bno (?:further |other |more |code |file )*(?:changes?|edits?|fix|modifications?|actions?|work) (?:is|are|was|were|needed|necessary|required)\b|\bno (?:changes?|edits?|files?)\b|\b(?:did|do|does|have|has|was|were|is|are|could|can)(?: not|n't) (?:\w+ )?(?:need|chang|edit|modif|fix|requir|necessary|touch|written|writ|able)|\b(?:reverted|undid|undone|restored|rolled back|took back|taken back|put (?:it|them|everything|that) back)\b|\b(?:unchanged|untouched|timestamps?|mtime|empty (?:folder|directory))\b/;
+const BELIEVED = anyOf([
+  // Nothing has to change.
+  /\bnothing (?:to|needs?|was|has|had|else|is|i)\b/,
+  /\bno (?:further |other |more |code |file )*(?:changes?|edits?|fix|modifications?|actions?|work) (?:is|are|was|were|needed|necessary|required)\b/,
+  /\bno (?:changes?|edits?|files?)\b/,
+  /\b(?:did|do|does|have|has|was|were|is|are|could|can)(?: not|n't) (?:\w+ )?(?:need|chang|edit|modif|fix|requir|necessary|touch|written|writ|able)/,
+  // Taken back.
+  "reverted undid undone restored rolled_back took_back taken_back put_(?:it|them|everything|that)_back",
+  // Changes that no text of a file shows.
+  "unchanged untouched timestamps? mtime empty_(?:folder|directory)",
+]);
 
 /** The tests as a whole pass now. */
 const PASSES: readonly Form[] = [
@@ -106,8 +131,11 @@ const PASSES: readonly Form[] = [
   ),
 ];
 /** Says which tests do not pass, or that the result is not known. */
-const PARTLY =
-  /\b(?:except|apart from|besides|but|although|though|still|fail(?:s|ed|ing|ures?)?|some|most|when|to make|make sure|ensure|so that|verify|confirm|check (?:that|if)|expect|will|can|run)\b/;
+const PARTLY = anyOf([
+  "except apart_from besides but although though still some most fail(?:s|ed|ing|ures?)?",
+  // Not known yet.
+  "when to_make make_sure ensure so_that verify confirm check_(?:that|if) expect will can run",
+]);
 
 const FENCE = /^ *(```+|~~~+)[^\n]*\n([^]*?)(?:^ *\1 *$|(?![^]))/gm;
 
@@ -167,8 +195,22 @@ const ASKS_BACK = new RegExp(
 );
 
 /** Says that it cannot do the request at all. Not having found something is an answer. */
-const GIVES_UP =
-  /\bi(?:'m| am)? (?:can't|cannot|can not|could not|couldn't|unable to|not able to|won't be able to)(?: \w+ly)? (?:assist|help|do|complete|fulfill?|access|perform|summari[sz]e|provide|execute|run|make|modify|edit|fix|answer|proceed|continue|comply|carry|interact|open|view|see|read|write|create|process|generate|analy[sz]e)\b|\bi (?:don't|do not) have (?:the (?:ability|capability|tools?|means)|(?:direct |any )?access|enough (?:information|context|details)|permission)\b|^as an? (?:text-based |large )?(?:ai|language model)\b/;
+const GIVES_UP = anyOf([
+  anyOf(
+    [
+      "assist help do complete fulfill? answer proceed continue comply carry",
+      "access open view see read interact perform execute run",
+      "provide summari[sz]e analy[sz]e make modify edit fix write create process generate",
+    ],
+    {
+      before:
+        "\\bi(?:'m| am)? (?:can't|cannot|can not|could not|couldn't|unable to|not able to|won't be able to)(?: \\w+ly)? ",
+      after: "\\b",
+    },
+  ),
+  /\bi (?:don't|do not) have (?:the (?:ability|capability|tools?|means)|(?:direct |any )?access|enough (?:information|context|details)|permission)\b/,
+  /^as an? (?:text-based |large )?(?:ai|language model)\b/,
+]);
 /** If this opens an answer, everything after it is advice. */
 const OPENS_GIVING_UP =
   /^(?:(?:i'm|i am) (?:so |very )?sorry|sorry|my apologies|i apologi[sz]e|unfortunately)\b/;
@@ -179,8 +221,20 @@ const ANNOUNCES = new RegExp(
 );
 
 /** Says nothing by itself. */
-const POLITE =
-  /^(?:(?:(?:i'm|i am) (?:so |very )?)?sorry(?: (?:about|for) [^,.]{0,80})?|ok(?:ay)?|sure(?: thing)?|certainly|of course|understood|thank(?:s| you)\b.{0,80}|hello|hi|here to help|i understand|got it|(?:please )?(?:feel free|don't hesitate)\b.*|let me know\b.*|i(?:'m| am|'d be| would be|'ll be| will be) (?:happy|glad|here|ready) to (?:help|assist)\b.*|(?:once|when|after|with) (?:you|i|this|that|these)\b.*\bi(?:'ll| will| can| may)\b.*)?[.!,:;]*$/;
+const POLITE = anyOf(
+  [
+    // Regrets and greetings.
+    /(?:(?:i'm|i am) (?:so |very )?)?sorry(?: (?:about|for) [^,.]{0,80})?/,
+    /thank(?:s| you)\b.{0,80}|hello|hi|here to help/,
+    // Agreement.
+    /ok(?:ay)?|sure(?: thing)?|certainly|of course|understood|i understand|got it/,
+    // Offers.
+    /(?:please )?(?:feel free|don't hesitate)\b.*|let me know\b.*/,
+    /i(?:'m| am|'d be| would be|'ll be| will be) (?:happy|glad|here|ready) to (?:help|assist)\b.*/,
+    /(?:once|when|after|with) (?:you|i|this|that|these)\b.*\bi(?:'ll| will| can| may)\b.*/,
+  ],
+  { before: "^", after: "?[.!,:;]*$" },
+);
 
 export type NoAnswer = "gives up" | "asks back" | "announces" | "repeats" | "copies" | "says done";
 
@@ -208,8 +262,11 @@ export function noAnswerIn(answer: string, request: string): NoAnswer | undefine
   return forms.includes(undefined) ? undefined : forms[0];
 }
 
-const ONLY_DONE =
-  /^(?:(?:i(?:'m| am| have)?|it(?:'s| is| has)?|(?:the |your |this )?(?:task|request|work|job|everything|all)(?: (?:is|has been|was))?) )?(?:now |successfully )?(?:done|finished|completed?|ready)(?: (?:now|successfully|as requested))?[.!]*$/;
+const ONLY_DONE = anyOf(["done finished completed? ready"], {
+  before:
+    "^(?:(?:i(?:'m| am| have)?|it(?:'s| is| has)?|(?:the |your |this )?(?:task|request|work|job|everything|all)(?: (?:is|has been|was))?) )?(?:now |successfully )?",
+  after: "(?: (?:now|successfully|as requested))?[.!]*$",
+});
 
 /** Not an answer to a question either, although it is one to a task. */
 export const saysOnlyDone = (answer: string): boolean => {
@@ -267,14 +324,21 @@ export const noAnswerNudge = (form: NoAnswer): string =>
   `Your answer ${SAID[form]}; nobody is there to answer questions, and nothing comes behind an answer. You have tools: call one now, or give the answer itself from what you saw.`;
 
 /** Says plainly that the request needs no change. */
-const NOT_NEEDED =
-  /\bnothing (?:to|needs?|needs? to|has to|had to|was|is) (?:be )?(?:chang|fix|do|mend|edit|updat|correct|replac|renam|remov|add|wrong)\w*|\bno (?:further |other |more |code |file |such )*(?:changes?|edits?|fix(?:es)?|modifications?|actions?|updates?|work|occurrences?|matches|issues?|errors?|problems?|bugs?|typos?) (?:(?:is|are|was|were) )?(?:needed|necessary|required|found|to be found|there|made)\b|\b(?:there (?:is|are)|found|has|have|contains?) no (?:\w+ ){0,3}(?:occurrences?|matches|issues?|errors?|problems?|bugs?|typos?|todos?)\b|\b(?:does not|doesn't|do not|don't) (?:need|require) (?:a |any |to be )?(?:chang|fix|edit|modif|updat|correct)\w*|\balready\b/;
+const NOT_NEEDED = anyOf([
+  "already",
+  /\bnothing (?:to|needs?|needs? to|has to|had to|was|is) (?:be )?(?:chang|fix|do|mend|edit|updat|correct|replac|renam|remov|add|wrong)\w*/,
+  /\bno (?:further |other |more |code |file |such )*(?:changes?|edits?|fix(?:es)?|modifications?|actions?|updates?|work|occurrences?|matches|issues?|errors?|problems?|bugs?|typos?) (?:(?:is|are|was|were) )?(?:needed|necessary|required|found|to be found|there|made)\b/,
+  /\b(?:there (?:is|are)|found|has|have|contains?) no (?:\w+ ){0,3}(?:occurrences?|matches|issues?|errors?|problems?|bugs?|typos?|todos?)\b/,
+  /\b(?:does not|doesn't|do not|don't) (?:need|require) (?:a |any |to be )?(?:chang|fix|edit|modif|updat|correct)\w*/,
+]);
 
 export const saysNotNeeded = (answer: string): boolean =>
   plainSentences(answer).some((sentence) => NOT_NEEDED.test(sentence));
 
 /** The request leaves open whether a change is needed, so none may be. */
-const ON_CONDITION =
-  /\b(?:if|unless|whether|any|where(?:ver)? (?:needed|necessary|possible)|when(?:ever)? (?:needed|necessary)|as needed|make sure|ensure|check|verify|review|audit|look for|see that|necessary)\b/;
+const ON_CONDITION = anyOf([
+  "if unless whether any where(?:ver)?_(?:needed|necessary|possible) when(?:ever)?_(?:needed|necessary) as_needed necessary",
+  "make_sure ensure check verify review audit look_for see_that",
+]);
 
 export const asksOnCondition = (request: string): boolean => ON_CONDITION.test(request.toLowerCase());

@@ -1,3 +1,4 @@
+import { anyOf, type ExpressionTable } from "../../core/expression-table.ts";
 import type { RunChanges } from "../../core/events.ts";
 import { isInPlaceOfRunner, isOfTests, isRunnerFile, lastName } from "../../core/file-names.ts";
 import { firstLines } from "../../core/wording.ts";
@@ -159,17 +160,60 @@ async function isMoved(path: string, added: readonly string[], reading: Reading)
  * These patterns read arbitrary text of up to megabytes. To stay linear, they run over lines without surrounding white
  * space and with one space between words, and no repetition is followed by one that can match the same characters.
  */
-const CASES =
-  /^\s*(?:async )?def test|\b(?:it|test|specify|scenario)(?:\.(?:only|each|concurrent)\b[^(\n]{0,200})?\s*\(|^\s*(?:it|test|specify|scenario) ["']|^func (?:Test|Fuzz|Example)|#\[(?:\w+::)*test\b|@(?:Parameterized)?Test\b|\bfunction test|@test\b|\bTEST(?:_[FP])?\(/gm;
-const SKIPS =
-  /@(?:unittest\.|pytest\.mark\.)?(?:skip|xfail|expectedFailure)\w*|\bpytest\.skip\(|\bskipTest\(|\b(?:it|test|describe|suite|context)\.(?:skip|todo)\b|\bx(?:it|test|describe|context)\b|\bskip\s*:\s*(?:true|["'`])|#\[ignore\b|@(?:Disabled|Ignore)\b|\bt\.Skip\w*\(|\bSkipTest\b|\bmarkTestSkipped\(|^\s*skip\b/gm;
+const CASES = anyOf(
+  [
+    // Python, JavaScript, Ruby.
+    /^\s*(?:async )?def test/,
+    /\b(?:it|test|specify|scenario)(?:\.(?:only|each|concurrent)\b[^(\n]{0,200})?\s*\(/,
+    /^\s*(?:it|test|specify|scenario) ["']/,
+    // Go, Rust, Java, PHP, bats, C++.
+    /^func (?:Test|Fuzz|Example)|#\[(?:\w+::)*test\b/,
+    /@(?:Parameterized)?Test\b|\bfunction test|@test\b|\bTEST(?:_[FP])?\(/,
+  ],
+  { flags: "gm" },
+);
+const SKIPS = anyOf(
+  [
+    // Python.
+    /@(?:unittest\.|pytest\.mark\.)?(?:skip|xfail|expectedFailure)\w*|\bpytest\.skip\(|\bskipTest\(/,
+    // JavaScript.
+    /\b(?:it|test|describe|suite|context)\.(?:skip|todo)\b|\bx(?:it|test|describe|context)\b/,
+    /\bskip\s*:\s*(?:true|["'`])/,
+    // Rust, Java, Go, PHP, bats.
+    /#\[ignore\b|@(?:Disabled|Ignore)\b|\bt\.Skip\w*\(|\bSkipTest\b|\bmarkTestSkipped\(|^\s*skip\b/,
+  ],
+  { flags: "gm" },
+);
 /** Succeeds before anything is compared, or leaves tests out. */
-const LEAVES =
-  /\b(?:sys\.exit|os\._exit|process\.exit|exit)\((?:0|true)?\)|^\s*exit 0\s*$|\|\|\s*(?:true|:|exit 0)\b|\bcollect_ignore|\bpytest_ignore_collect|\bpytest_collection_modifyitems|--(?:ignore|deselect)\b|--pass-?with-?no-?tests\b|\bpassWithNoTests\b|PathIgnorePatterns|\bexitstatus\s*=\s*0/gim;
-const ASSERTS =
-  /\b(?:assert|expect|should|refute|must_\w|ensure|verify|check)\w*(?:\s?[!.]\w*|\s\w+)?\s?\(|^\s*assert\b(?!\s*\()|\.(?:should|must)\b|\bt\.(?:Error|Fatal)f?\(|\brequire\.[A-Z]\w*\(|^\s*(?:is|ok|like|cmp_ok|is_deeply)\s*\(?/gm;
-const TRIVIAL =
-  /\bassert\s+(?:True|not False|1|(\w+)\s*==\s*\1)\s*$|\bassert\w*(?:[.!]\w*)?\(\s*(?:true|True|1|!false|not False|(["'\w]+),\s*\2)\s*\)|\bexpect\(\s*(["'\w]+)\s*\)\.\w+\(\s*\3?\s*\)/gm;
+const LEAVES = anyOf(
+  [
+    // Ends early, or whatever happened.
+    /\b(?:sys\.exit|os\._exit|process\.exit|exit)\((?:0|true)?\)|^\s*exit 0\s*$/,
+    /\|\|\s*(?:true|:|exit 0)\b|\bexitstatus\s*=\s*0/,
+    // Tests that are not collected.
+    /\bcollect_ignore|\bpytest_ignore_collect|\bpytest_collection_modifyitems|PathIgnorePatterns/,
+    /--(?:ignore|deselect)\b|--pass-?with-?no-?tests\b|\bpassWithNoTests\b/,
+  ],
+  { flags: "gim" },
+);
+const ASSERTS = anyOf(
+  [
+    /\b(?:assert|expect|should|refute|must_\w|ensure|verify|check)\w*(?:\s?[!.]\w*|\s\w+)?\s?\(/,
+    // Python's statement, properties of JavaScript.
+    /^\s*assert\b(?!\s*\()|\.(?:should|must)\b/,
+    // Go and Perl.
+    /\bt\.(?:Error|Fatal)f?\(|\brequire\.[A-Z]\w*\(|^\s*(?:is|ok|like|cmp_ok|is_deeply)\s*\(?/,
+  ],
+  { flags: "gm" },
+);
+const TRIVIAL = anyOf(
+  [
+    /\bassert\s+(?:True|not False|1|(?<same>\w+)\s*==\s*\k<same>)\s*$/,
+    /\bassert\w*(?:[.!]\w*)?\(\s*(?:true|True|1|!false|not False|(?<same>["'\w]+),\s*\k<same>)\s*\)/,
+    /\bexpect\(\s*(?<same>["'\w]+)\s*\)\.\w+\(\s*\k<same>?\s*\)/,
+  ],
+  { flags: "gm" },
+);
 
 const HASH_COMMENTS = /\.(?:py|rb|sh|bash|bats|pl|t|exs?|toml|ini|cfg|ya?ml)$|(?:^|\/)[\w-]+$/;
 
@@ -195,7 +239,7 @@ function withoutBlocks(text: string): string {
 const linesOf = (text: string): readonly string[] =>
   text.split("\n").flatMap((line) => line.trim().replaceAll(/\s+/g, " ") || []);
 
-const count = (text: string, form: RegExp): number => text.match(form)?.length ?? 0;
+const count = (text: string, { expression }: ExpressionTable): number => text.match(expression)?.length ?? 0;
 
 interface Counts {
   readonly cases: number;
@@ -317,8 +361,11 @@ const EDITS = new RegExp(
 const RED = /\b(?:fail\w*|broken|red|pass(?:es|ing)?|succeeds?|green|work)\b/;
 /** Characters after "make the tests" that say what should happen to them. */
 const WISH_LENGTH = 20;
-const TESTS_ARE_WRONG =
-  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
+const TESTS_ARE_WRONG = anyOf([
+  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b/,
+  /\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b/,
+  /\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/,
+]);
 
 /** The files that a request for a repair is about: not those that measure the work, unless it asks for that. */
 export function filesToMend(paths: readonly string[], request: string): readonly string[] {

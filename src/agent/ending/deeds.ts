@@ -1,5 +1,6 @@
 /** What a run has done, judged by its calls. Pure. */
 
+import { anyOf } from "../../core/expression-table.ts";
 import type { Intent } from "../../core/model-provider.ts";
 import type { EndedCall } from "../../core/session.ts";
 
@@ -35,19 +36,48 @@ const FILE_TOOLS: ReadonlySet<string> = new Set(
 const GIT_LOOKS =
   /\bgit(?: --?[\w.=/-]+)* (?:status|log|diff|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file)\b/g;
 /** What a command may do besides changing workspace files: folders, owners, processes, other places, servers. */
-const OTHER_EFFECTS =
-  /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
+const OTHER_EFFECTS = anyOf([
+  "git",
+  // Folders, times and owners.
+  "mkdir makedirs rmdir mkfifo touch utime chown chgrp setfacl setfattr",
+  // Processes, and what later commands find.
+  "kill pkill killall nohup export install make systemctl service",
+  // Databases, other machines, containers.
+  "psql mysql sqlite3 redis-cli mongo\\w* curl wget ssh scp rsync docker podman kubectl",
+  /&\s*$/,
+  // Places outside the workspace.
+  /(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))/,
+  /\$(?:HOME|TMPDIR|XDG_)/,
+]);
 
 /**
  * A test run by its usual words, in any command of a line. Few options may precede them: the text comes from a model,
  * and is read in one pass.
  */
-const RUNS_TESTS =
-  /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S{1,200} ){0,10}--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]{0,300}\b(?:test|verify|check)\b|make (?:\S{1,200} ){0,10}(?:tests?|check)\b)/;
+const RUNS_TESTS = anyOf(
+  [
+    // Scripts of a project.
+    /(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b/,
+    // Runtimes and test runners.
+    /node (?:\S{1,200} ){0,10}--test\b|deno test/,
+    /(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b/,
+    /python3? -m (?:pytest|unittest)\b/,
+    // Build tools.
+    /(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b/,
+    /(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]{0,300}\b(?:test|verify|check)\b/,
+    /make (?:\S{1,200} ){0,10}(?:tests?|check)\b/,
+  ],
+  { before: "(?:^|[\\s;&|(])" },
+);
 
 /** Commands in a row that only look at files. */
-const ONLY_LOOKS =
-  /^(?:\s*(?:cd|ls|ll|cat|head|tail|less|grep|rg|find|fd|tree|pwd|echo|printf|wc|file|stat|which|type|sed -n|git (?:status|log|diff|show|ls-files))\b(?:[^;&|`$<>]|\$(?!\())*(?:&&|;|\|\|?|$))+$/;
+const ONLY_LOOKS = anyOf(
+  [
+    "cd ls ll cat head tail less grep rg find fd tree pwd echo printf wc file stat which type sed_-n",
+    /git (?:status|log|diff|show|ls-files)/,
+  ],
+  { before: "^(?:\\s*", after: "\\b(?:[^;&|`$<>]|\\$(?!\\())*(?:&&|;|\\|\\|?|$))+$" },
+);
 
 /** An interpreter without input, and commands that only set an exit code. */
 const DOES_NOTHING =

@@ -1,3 +1,4 @@
+import { anyOf } from "../../core/expression-table.ts";
 import type { Message } from "../../core/model-provider.ts";
 import { headWithin } from "../../core/raw-data.ts";
 import { ownText, type ShownFile } from "../next-reply.ts";
@@ -54,8 +55,22 @@ const isSameText = (expected: string, printed: string): boolean => letters(print
  * Lines that harness adds to a command's output in its result. Listed one by one, because a program prints bracketed
  * lines of its own, such as lists.
  */
-const NOTE =
-  /^\[(?:stderr|advice: .*|no connection: .*|and \d+ more hosts were refused|protected, not written: .*|moved out of the workspace, .*|\d+ process(?:es)? that it left running .*|folder and exported variables stay .*|\S+ is not kept for later calls: .*|the timeout was cut to .*|the hook .* replaced the arguments: .*|… .* …)\]$/;
+const NOTE = anyOf(
+  [
+    /stderr|advice: .*/,
+    // Networks.
+    /no connection: .*|and \d+ more hosts were refused/,
+    // Files and processes of the box.
+    /protected, not written: .*|moved out of the workspace, .*/,
+    /\d+ process(?:es)? that it left running .*/,
+    // What a shell keeps for later calls.
+    /folder and exported variables stay .*|\S+ is not kept for later calls: .*/,
+    /the timeout was cut to .*|the hook .* replaced the arguments: .*/,
+    // Where output was cut.
+    /… .* …/,
+  ],
+  { before: "^\\[", after: "\\]$" },
+);
 
 export const printedIn = (result: string): string =>
   result

@@ -1,3 +1,4 @@
+import { anyOf, type ExpressionTable } from "../../core/expression-table.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { Intent } from "../../core/model-provider.ts";
 
@@ -11,20 +12,17 @@ import type { Intent } from "../../core/model-provider.ts";
 /** A longer text describes a task, whatever questions it contains. */
 const MAX_CHARACTERS = 1200;
 
-const wordsOf = (list: string): string =>
-  list
-    .trim()
-    .split(/\s+/)
-    .map((word) => word.replaceAll("_", " "))
-    .join("|");
+const begins = (...lists: readonly string[]): ExpressionTable =>
+  anyOf(lists, { before: "^", after: "(?![\\w-])" });
 
-const begins = (list: string): RegExp => new RegExp(`^(?:${wordsOf(list)})(?![\\w-])`);
-
+const GREETINGS = [
+  "hi hello hey heya hiya howdy yo greetings welcome see_you cheers bye goodbye",
+  "thanks thank_you thx ty good_morning good_afternoon good_evening good_night good_day",
+  "cool nice great perfect awesome excellent wonderful lol haha wow well_done good_job nice_work",
+  "happy_new_year merry_christmas have_a_(?:nice|good|great)_\\w+",
+];
 /** Said before the request itself, or instead of it. */
-const GREETING =
-  begins(`hi hello hey heya hiya howdy yo greetings welcome thanks thank_you thx ty cheers bye goodbye
-  see_you good_morning good_afternoon good_evening good_night good_day cool nice great perfect awesome excellent wonderful
-  lol haha wow well_done good_job nice_work happy_new_year merry_christmas have_a_(?:nice|good|great)_\\w+`);
+const GREETING = begins(...GREETINGS);
 const AFTER_GREETING =
   begins(`there world all everyone everybody again team folks friend buddy mate dude bot assistant later
   soon tomorrow so_much very_much a_lot a_million a_bunch one job work stuff you to_you too for_(?:the|your)_help
@@ -34,10 +32,22 @@ const FILLER =
   first next finally quick_question question one_more_thing`);
 
 /** About the assistant itself, or small talk. */
-const SMALL_TALK =
-  /^(?:how (?:are (?:you|things)|is it going|is life)|how's (?:it going|life)|who (?:are|made) you|what (?:are you|can you do|do you do)|what's (?:up|new|your)|what is your|which (?:model|llm)|nice to meet you|tell me about yourself|you there|do you (?:like|speak|feel|have|dream|sleep)|are you (?!able|sure|certain|done|finished|ready)|tell me an?(?:other)? (?:\w+ )?(?:joke|story|riddle|fact|poem)|(?:can|could) you (?:hear|speak|talk|help(?: me| us)?\W*$)|help(?: me)?\W*$)/;
+const SMALL_TALK = anyOf(
+  [
+    // Greetings.
+    /how (?:are (?:you|things)|is it going|is life)|how's (?:it going|life)|nice to meet you|what's (?:up|new|your)/,
+    // About the assistant.
+    /who (?:are|made) you|what (?:are you|can you do|do you do)|what is your|which (?:model|llm)/,
+    /tell me about yourself|you there|do you (?:like|speak|feel|have|dream|sleep)/,
+    /are you (?!able|sure|certain|done|finished|ready)/,
+    // Entertainment, or help with nothing in particular.
+    /tell me an?(?:other)? (?:\w+ )?(?:joke|story|riddle|fact|poem)/,
+    /(?:can|could) you (?:hear|speak|talk|help(?: me| us)?\W*$)|help(?: me)?\W*$/,
+  ],
+  { before: "^" },
+);
 
-const SMALL_TALK_OR_GREETING = new RegExp(`${SMALL_TALK.source}|\\b${GREETING.source.slice(1)}`);
+const SMALL_TALK_OR_GREETING = anyOf([SMALL_TALK, anyOf(GREETINGS, { before: "\\b", after: "(?![\\w-])" })]);
 
 /** Verbs that a task begins with. */
 const DEED =
@@ -55,41 +65,136 @@ const DEED =
   split squash stage start stop store strip swap switch sync take test track transform translate trim try turn undo unify
   uninstall update upgrade use validate verify wire wrap write let's let_us (?:how|what)_about_(?:we|you|\\w+ing) why_not why_don't_(?:we|you)`);
 /** Asks somebody for a deed; the rest may still ask for words. */
-const REQUEST =
-  /^(?:(?:can|could|would|will|won't) (?:you|someone|we)|would you mind|do you mind|are you able to|i(?:'d| would) like you to|is it possible(?: for you)? to|shall we),? (?:please |kindly |also |just |maybe )*/;
-const DEMAND =
-  /^(?:i|we) (?:want|need|would like|expect)\b(?! to (?:know|understand))|\bplease (?:fix|add|change|update|remove|write|make|run|create)\b|(?:\b(?:and|then)|,) (?:then |please |also |(?:can|could|would) you )*(?:fix|repair|correct|change|update|add|remove|write|save|implement|rewrite|refactor|put|store) (?:it|that|them|this|the|an?|tests?|its)\b/;
+const REQUEST = anyOf(
+  [
+    /(?:can|could|would|will|won't) (?:you|someone|we)|shall we/,
+    /would you mind|do you mind|are you able to|is it possible(?: for you)? to|i(?:'d| would) like you to/,
+  ],
+  { before: "^", after: ",? (?:please |kindly |also |just |maybe )*" },
+);
+const DEMAND = anyOf([
+  /^(?:i|we) (?:want|need|would like|expect)\b(?! to (?:know|understand))/,
+  /\bplease (?:fix|add|change|update|remove|write|make|run|create)\b/,
+  // "… and then fix it".
+  anyOf(["fix repair correct change update add remove write save implement rewrite refactor put store"], {
+    before: "(?:\\b(?:and|then)|,) (?:then |please |also |(?:can|could|would) you )*",
+    after: " (?:it|that|them|this|the|an?|tests?|its)\\b",
+  }),
+]);
 /** Only running a program can tell. */
-const NEEDS_A_RUN =
-  /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|code|project|it|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b|\b(?:last|latest|recent) commits?\b|\bgit (?:status|log|diff|blame|history)\b|\b(?:uncommitted|unstaged|staged)\b|^(?:how many|which|what|are) .*\b(?:tests?|checks) (?:are |currently )*fail(?:ing|ed)?\b|^who (?:changed|committed|last)\b|\bthe (?:output|result) of\b|\bwhen (?:you|i|we) run\b|\bup to date\b/;
+const NEEDS_A_RUN = anyOf([
+  // "Do the tests pass?", "which tests fail?"
+  /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|code|project|it|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b/,
+  /^(?:how many|which|what|are) .*\b(?:tests?|checks) (?:are |currently )*fail(?:ing|ed)?\b/,
+  // Git's knowledge.
+  "(?:last|latest|recent)_commits? git_(?:status|log|diff|blame|history) uncommitted unstaged staged",
+  /^who (?:changed|committed|last)\b/,
+  // Any other output.
+  "the_(?:output|result)_of when_(?:you|i|we)_run up_to_date",
+]);
 
 /** Asks for words, not for deeds. */
-const ASKING =
-  /^(?:explain|describe|define|compare|summari[sz]e|outline|recommend|elaborate|tell (?:me|us)|say (?:what|why|how)|walk (?:me|us) through|teach me|remind me|help me(?: to)? understand|i(?:'d| would)? (?:like|want) to (?:know|understand)|i wonder|i'm (?:wondering|curious)|any idea|differences? between|pros and cons|(?:give|show) (?:me|us) (?:an?|the|some) (?:[\w-]+ )?(?:overview|summary|explanation|description|idea|tour|example of))\b/;
+const ASKING = anyOf(
+  [
+    "explain describe define compare summari[sz]e outline recommend elaborate say_(?:what|why|how)",
+    "tell_(?:me|us) walk_(?:me|us)_through teach_me remind_me help_me(?:_to)?_understand",
+    "i(?:'d|_would)?_(?:like|want)_to_(?:know|understand) i_wonder i'm_(?:wondering|curious) any_idea",
+    "differences?_between pros_and_cons",
+    /(?:give|show) (?:me|us) (?:an?|the|some) (?:[\w-]+ )?(?:overview|summary|explanation|description|idea|tour|example of)/,
+  ],
+  { before: "^", after: "\\b" },
+);
 /** The words are to be put into a file. */
 const INTO_FILE =
   /^\w+ (?:in|into) |\bdocstrings?\b|\b(?:in|into|to) (?:a |the )?(?:new )?(?:file\b|[\w/-]+\.(?:md|txt|json|html)\b)/;
-const QUESTION =
-  /^(?:what|why|how|where|which|who|whose|when|is|are|was|were|does|did|do (?:you|we|i|they)|am|isn't|aren't|doesn't|didn't|should|has|have)(?:'s|'re)?\b|\?["')\s]*$|^[\d\s+*/().^%-]*\d\s*[-+*/^]\s*\d[\d\s+*/().^%-]*=?$/;
-const RESERVATION =
-  /^(?:(?:i |we )?(?:don't|do not|never)(?: want| need)?(?: you to| to| any)? ?|without |no )(?:chang|modif|edit|touch|writ|fix|creat|delet|commit|run|mak|code)\w*[^,.;:!?]*,?\s*(?:just|only|but)?/;
+const QUESTION = anyOf([
+  /^(?:what|why|how|where|which|who|whose|when)(?:'s|'re)?\b/,
+  /^(?:is|are|was|were|does|did|do (?:you|we|i|they)|am|isn't|aren't|doesn't|didn't|should|has|have)(?:'s|'re)?\b/,
+  /\?["')\s]*$/,
+  // A sum.
+  /^[\d\s+*/().^%-]*\d\s*[-+*/^]\s*\d[\d\s+*/().^%-]*=?$/,
+]);
+const RESERVATION = anyOf(
+  [/(?:i |we )?(?:don't|do not|never)(?: want| need)?(?: you to| to| any)? ?/, /without |no /],
+  {
+    before: "^",
+    after:
+      "(?:chang|modif|edit|touch|writ|fix|creat|delet|commit|run|mak|code)\\w*[^,.;:!?]*,?\\s*(?:just|only|but)?",
+  },
+);
 
 /** Words of somebody working on a project, paths, names from code, and things that projects have. */
-const HERE =
-  /\b(?:this|these)\b(?! (?:year|week|month|day|time|morning|century))|\b(?:our|my|here|codebase)\b|\bwe\b|\bline \d+\b|\bin (?:src|lib|tests?|docs)\b|^(?:(?:how|what|why) )?(?:does|do|is|can|did|will) it\b|\b(?:did|have) you\b|\byou (?:did|changed|made|wrote|said)\b|^are you (?:sure|done)|^why am i\b|(?:^|\b(?:and|or|,) )where(?:'s| (?:is|are|does|do|can i find|in))\b|\b(?:may|can|must) (?:an? |the )?(?:users?|clients?|customers?|visitors?|callers?)\b/;
-const NAMED =
-  /`[^`]+`|\b\w+\(\)|\b[A-Za-z]\w*_\w+|\b[a-z]+[A-Z]\w*\b|(?:^|\s)\.{0,2}\/?(?:[\w.-]+\/)+[\w.-]*|\b[\w-]+\.(?:[cm]?[jt]sx?|py|rb|rs|go|java|kt|c|cc|cpp|h|cs|php|sh|sql|html|css|json|ya?ml|toml|md|txt|lock|ini|cfg|env|log)\b(?!\w)|\b(?:README|Makefile|Dockerfile|LICENSE|CHANGELOG)\b/;
-const NO_NAMES =
-  /\b(?:JavaScript|TypeScript|GitHub|GitLab|PostgreSQL|MySQL|NoSQL|SQLite|MongoDB|GraphQL|OpenAI|ChatGPT|DevOps|YouTube|iPhone|macOS|WebAssembly|WebSockets?|PyTorch|TensorFlow|OAuth|HashMap|(?:node|next|vue|react|three|express|asp)\.(?:js|ts|net)|(?:tcp|ci|client|input|and|async|read|either|pros|yes)\/\w+)\b/gi;
-const THINGS =
-  /\b(?:the|a|any|some|all|each|every|which|what|how many|of|no|two|three) (?:[\w-]+ ){0,2}(?:repo|repository|project|code|source|files?|folders?|director(?:y|ies)|modules?|packages?|class(?:es)?|functions?|methods?|tests?|bugs?|builds?|scripts?|config(?:uration)?|settings|app|library|components?|endpoints?|server|client|services?|api|cli|ui|parser|handlers?|controllers?|routes?|router|middleware|database|schema|migrations?|pipeline|workflow|dependenc(?:y|ies)|todos?|docs|logger|worker|queue|cache|commands?|flags?|options?|architecture|entry ?point|errors?|tools?|prompts?)(?![\w-])/;
-const WEB =
-  /https?:\/\/|\bwww\.|\b(?:latest|newest|current) (?:stable |lts )?(?:version|release)s? of\b|\b(?:on|search|from) the (?:web|internet)\b|\bonline\b|\bweather (?:in|today|tomorrow)\b|\bnews today\b|\b(?:stock|current) price\b|\bexchange rate\b/;
+const HERE = anyOf([
+  // The project that people work on.
+  "our my here codebase we in_(?:src|lib|tests?|docs) line_\\d+",
+  /\b(?:this|these)\b(?! (?:year|week|month|day|time|morning|century))/,
+  /(?:^|\b(?:and|or|,) )where(?:'s| (?:is|are|does|do|can i find|in))\b/,
+  // What was done before.
+  "(?:did|have)_you you_(?:did|changed|made|wrote|said)",
+  /^are you (?:sure|done)|^why am i\b/,
+  // The program and the people who use it.
+  /^(?:(?:how|what|why) )?(?:does|do|is|can|did|will) it\b/,
+  /\b(?:may|can|must) (?:an? |the )?(?:users?|clients?|customers?|visitors?|callers?)\b/,
+]);
+const NAMED = anyOf([
+  // Code and identifiers.
+  /`[^`]+`|\b\w+\(\)|\b[A-Za-z]\w*_\w+|\b[a-z]+[A-Z]\w*\b/,
+  // Paths, and names of files.
+  /(?:^|\s)\.{0,2}\/?(?:[\w.-]+\/)+[\w.-]*/,
+  /\b[\w-]+\.(?:[cm]?[jt]sx?|py|rb|rs|go|java|kt|c|cc|cpp|h|cs|php|sh|sql|html|css|json|ya?ml|toml|md|txt|lock|ini|cfg|env|log)\b(?!\w)/,
+  "README Makefile Dockerfile LICENSE CHANGELOG",
+]);
+const NO_NAMES = anyOf(
+  [
+    "JavaScript TypeScript WebAssembly WebSockets? GraphQL OAuth HashMap",
+    "GitHub GitLab OpenAI ChatGPT DevOps YouTube iPhone macOS",
+    "PostgreSQL MySQL NoSQL SQLite MongoDB PyTorch TensorFlow",
+    /(?:node|next|vue|react|three|express|asp)\.(?:js|ts|net)/,
+    // "client/server", "and/or".
+    /(?:tcp|ci|client|input|and|async|read|either|pros|yes)\/\w+/,
+  ],
+  { before: "\\b", after: "\\b", flags: "gi" },
+);
+const THINGS = anyOf(
+  [
+    "repo repository project code source files? folders? director(?:y|ies) modules? packages? library",
+    "class(?:es)? functions? methods? components? handlers? controllers? routes? router middleware parser",
+    "app server client services? api cli ui endpoints? database schema migrations? logger worker queue cache",
+    "tests? bugs? errors? builds? scripts? config(?:uration)? settings pipeline workflow dependenc(?:y|ies)",
+    "commands? flags? options? tools? prompts? todos? docs architecture entry_?point",
+  ],
+  {
+    before: "\\b(?:the|a|any|some|all|each|every|which|what|how many|of|no|two|three) (?:[\\w-]+ ){0,2}",
+    after: "(?![\\w-])",
+  },
+);
+const WEB = anyOf([
+  /https?:\/\/|\bwww\./,
+  "online (?:on|search|from)_the_(?:web|internet)",
+  // What changes from day to day.
+  "(?:latest|newest|current)_(?:stable_|lts_)?(?:version|release)s?_of",
+  "weather_(?:in|today|tomorrow) news_today (?:stock|current)_price exchange_rate",
+]);
 const LOOK_UP =
   /^(?:search|look|browse|find|google|check|read|open|visit)\b.*(?:\bthe (?:web|internet)\b|\bonline\b|https?:\/\/)/;
 /** Asks for general knowledge, if nothing in it points at a project. */
-const GENERAL =
-  /^(?=.*\d)[\d\s+*/().^%x=?-]+$|^(?:what(?:'s| is)|how much is|calculate)? ?\d+(?:\.\d+)? ?[-+*/^x%]|\b(?:stand|short) for\b|\bmean(?:ing)?\b|\bdifferences? between\b|\bpros and cons\b|\b(?:dis)?advantages of\b|\bversus\b|\bvs\b|^(?:what|who)(?:'s| is| are|'re) (?!the |it\b|wrong|missing)[^?]{1,40}\??$|^(?:what|which)(?:'s| is| are)? the (?:best|fastest|most|easiest|biggest|largest|oldest|first|capital|population|boiling|speed|plural|tallest|longest|square root|time complexity) |^(?:who|when) (?:\w+ed|wrote|made|was|were|is|did|won)\b|^how (?:to|do you|far|old|tall)\b|\w+er than\b|^which is \w+er\b|^what does (?!it\b|the |this |that )\S+(?: \S+)? do\b|^(?:explain|describe|define|compare|tell me|teach me|give me|what|how|why|when|should i)\b.* an? |^(?:explain|describe|define|compare) (?!how|why|where|the )/;
+const GENERAL = anyOf([
+  // Sums.
+  /^(?=.*\d)[\d\s+*/().^%x=?-]+$/,
+  /^(?:what(?:'s| is)|how much is|calculate)? ?\d+(?:\.\d+)? ?[-+*/^x%]/,
+  // Words and comparisons.
+  "(?:stand|short)_for mean(?:ing)? differences?_between pros_and_cons (?:dis)?advantages_of versus vs",
+  /\w+er than\b|^which is \w+er\b/,
+  // Facts about the world.
+  /^(?:what|who)(?:'s| is| are|'re) (?!the |it\b|wrong|missing)[^?]{1,40}\??$/,
+  /^(?:what|which)(?:'s| is| are)? the (?:best|fastest|most|easiest|biggest|largest|oldest|first|capital|population|boiling|speed|plural|tallest|longest|square root|time complexity) /,
+  /^(?:who|when) (?:\w+ed|wrote|made|was|were|is|did|won)\b/,
+  /^how (?:to|do you|far|old|tall)\b/,
+  /^what does (?!it\b|the |this |that )\S+(?: \S+)? do\b/,
+  // Explanations of anything.
+  /^(?:explain|describe|define|compare|tell me|teach me|give me|what|how|why|when|should i)\b.* an? /,
+  /^(?:explain|describe|define|compare) (?!how|why|where|the )/,
+]);
 
 interface Sentence {
   readonly text: string;
@@ -112,20 +217,21 @@ function withoutOpening(sentence: string): string {
     const before = text;
     text = text.replace(/^[\s,.!;:–—()~^…\p{Emoji_Presentation}-]+/u, "");
     if (GREETING.test(text)) {
-      text = text.replace(GREETING, "").replace(/^[\s,.!]+/, "");
-      while (AFTER_GREETING.test(text)) text = text.replace(AFTER_GREETING, "").replace(/^[\s,.!]+/, "");
+      text = text.replace(GREETING.expression, "").replace(/^[\s,.!]+/, "");
+      while (AFTER_GREETING.test(text))
+        text = text.replace(AFTER_GREETING.expression, "").replace(/^[\s,.!]+/, "");
     }
     text = text
-      .replace(FILLER, "")
+      .replace(FILLER.expression, "")
       .replace(/^if (?:so|not|yes|possible|needed)[,\s]+/, "")
-      .replace(RESERVATION, "")
+      .replace(RESERVATION.expression, "")
       .trim();
     if (text === before) return text;
   }
 }
 
 function isDeed({ text }: Sentence): boolean {
-  const request = text.replace(REQUEST, "");
+  const request = text.replace(REQUEST.expression, "");
   if (DEMAND.test(request))
     return !/^(?:how|what|why|should|does|is)\b/.test(request) || /\bplease\b/.test(request);
   if (ASKING.test(request)) return INTO_FILE.test(request);
@@ -137,13 +243,28 @@ function isDeed({ text }: Sentence): boolean {
 const QUOTED = /`[^`]*`|\S*[\w*][./]\S+/g;
 const CLAUSES = /\s*[,;]\s*|\s+(?:and|then|but|also)\s+/;
 /** Asks to run something that exists. `execute the plan` and `run an audit` are tasks like any other. */
-const RUNS =
-  /^(?:re-?run|run|execute|invoke|launch)\b(?! an? )|^(?:lint|type-?check|benchmark|profile) |^(?:build|compile|test|check|start|lint)(?: (?:it|this|that|the|my|our|all|whole|entire|of|everything|projects?|codebase|code|repo(?:sitory)?|app(?:lication)?|programs?|packages?|library|tests?|suite|build|types?|server|again|now))*\W*$|^(?:check|see|verify|confirm|find out)(?: that| if| whether)? (?:(?:all|the|our|my|this|unit|projects?|project's) )*(?:tests?|suite|build|code|project|it|linter|lint|types?)(?: (?:still|now|all))* (?:pass(?:es)?|compiles?|builds?|succeeds?|runs?|works?|(?:is|are) (?:green|passing))\b/;
-const RESULT_OF_A_RUN =
-  /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b|^(?:how many|which|what) (?:of the )?(?:unit )?tests? (?:are |currently )*(?:fail|pass)(?:ing|ed)?\b/;
+const RUNS = anyOf([
+  /^(?:re-?run|run|execute|invoke|launch)\b(?! an? )/,
+  /^(?:lint|type-?check|benchmark|profile) /,
+  // "build it", "test the whole project".
+  /^(?:build|compile|test|check|start|lint)(?: (?:it|this|that|the|my|our|all|whole|entire|of|everything|projects?|codebase|code|repo(?:sitory)?|app(?:lication)?|programs?|packages?|library|tests?|suite|build|types?|server|again|now))*\W*$/,
+  // "check that all tests pass".
+  /^(?:check|see|verify|confirm|find out)(?: that| if| whether)? (?:(?:all|the|our|my|this|unit|projects?|project's) )*(?:tests?|suite|build|code|project|it|linter|lint|types?)(?: (?:still|now|all))* (?:pass(?:es)?|compiles?|builds?|succeeds?|runs?|works?|(?:is|are) (?:green|passing))\b/,
+]);
+const RESULT_OF_A_RUN = anyOf([
+  /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b/,
+  /^(?:how many|which|what) (?:of the )?(?:unit )?tests? (?:are |currently )*(?:fail|pass)(?:ing|ed)?\b/,
+]);
 /** Wants files to change, or more to be done than is named. */
-const MORE_THAN_A_RUN =
-  /\b(?:fix(?:es|ed)?|repair|mend|correct|resolve|solve|until|make (?:it|them|sure|all|the tests)|implement|add|write|create|update|edit|change|modify|refactor|remove|delete|replace|rename|improve|optimi[sz]e|ensure|commit|push|save|store|plan|steps|tasks?|instructions?|to-?dos?|turn|upgrade|migrate|port)\b/;
+const MORE_THAN_A_RUN = anyOf([
+  // Repairs.
+  "fix(?:es|ed)? repair mend correct resolve solve until ensure make_(?:it|them|sure|all|the_tests)",
+  // Changes of files.
+  "implement add write create update edit change modify refactor remove delete replace rename improve optimi[sz]e",
+  "turn upgrade migrate port commit push save store",
+  // Work that is described elsewhere.
+  "plan steps tasks? instructions? to-?dos?",
+]);
 
 /**
  * Whether the request only wants something to be run and its outcome: "run the tests", "build it and show me the
@@ -158,7 +279,7 @@ export const asksToLook = (request: string): boolean => asksOnly(request, isLook
 function asksOnly(request: string, isThis: (clause: string) => boolean): boolean {
   if (request.length > MAX_CHARACTERS) return false;
   const clauses = sentencesOf(request.replaceAll(QUOTED, "x")).flatMap(({ text }) =>
-    text.replace(REQUEST, "").split(CLAUSES).map(withoutOpening),
+    text.replace(REQUEST.expression, "").split(CLAUSES).map(withoutOpening),
   );
   if (clauses.some((clause) => MORE_THAN_A_RUN.test(clause) && !isLook(clause))) return false;
   return (
@@ -171,18 +292,29 @@ const OF_GIT =
   /\b(?:last|latest|recent) (?:\d+ )?commits?\b|\bgit (?:status|log|diff|blame|history)\b|\b(?:uncommitted|unstaged|staged)\b|^who (?:changed|committed|last)\b/;
 const ASKS_FOR_WORDS =
   /^(?:show|tell|list|print|what|which|who|when|why|where|how|is|are|was|were|do|does|did)\b/;
-const LOOKS =
-  /^(?:show|tell) (?:me|us)\b(?! how to| an? )|^give (?:me|us) (?:the (?:list|names?|number|size|version|output)|all)\b|^count\b|^(?:list|print|display|output|show) (?:all|every|each|the (?:names?|contents?|versions?|sizes?|number|output|first|last|largest|smallest|biggest|files?|todos?))\b/;
+const LOOKS = anyOf([
+  /^(?:show|tell) (?:me|us)\b(?! how to| an? )/,
+  /^give (?:me|us) (?:the (?:list|names?|number|size|version|output)|all)\b|^count\b/,
+  /^(?:list|print|display|output|show) (?:all|every|each|the (?:names?|contents?|versions?|sizes?|number|output|first|last|largest|smallest|biggest|files?|todos?))\b/,
+]);
 /** A program should show it from now on. */
-const FOR_USERS =
-  /\b(?:when|if|whenever|while|users?|pages?|screen|header|footer|button|dialog|menu|instead|by default|before|after|on (?:start|exit)|at the (?:start|end)|in the (?:ui|app|cli|logs?|output|console|terminal)|in (?:red|green|bold|colou?r))\b/;
+const FOR_USERS = anyOf([
+  "when if whenever while before after instead by_default on_(?:start|exit) at_the_(?:start|end)",
+  "users? pages? screen header footer button dialog menu in_(?:red|green|bold|colou?r)",
+  "in_the_(?:ui|app|cli|logs?|output|console|terminal)",
+]);
 
 const isLook = (clause: string): boolean =>
   (LOOKS.test(clause) && !FOR_USERS.test(clause)) || isOfGit(clause);
 
 /** Needs a verb after the question word: `where the config is read, also …` asks nothing. */
-const OPEN_QUESTION =
-  /^(?:(?:how|why|what|where|when|which|who|whose)\b(?! about\b)(?:'s|'re)?(?: [\w-]+)+|(?:is|are|was|were|does|did|do (?:we|they|users?)|has|have|isn't|aren't|doesn't|can (?!you\b|we\b|i\b)[\w-]+)(?: [\w-]+){2,}).*\?["')\s]*$/;
+const OPEN_QUESTION = anyOf(
+  [
+    /(?:how|why|what|where|when|which|who|whose)\b(?! about\b)(?:'s|'re)?(?: [\w-]+)+/,
+    /(?:is|are|was|were|does|did|do (?:we|they|users?)|has|have|isn't|aren't|doesn't|can (?!you\b|we\b|i\b)[\w-]+)(?: [\w-]+){2,}/,
+  ],
+  { before: "^", after: ".*\\?[\"')\\s]*$" },
+);
 
 /**
  * A question whose words do not tell whether it is about the project. Either way it wants an answer and no change. A
@@ -225,11 +357,11 @@ export function guessIntent(text: string, mode: Mode): Intent {
 /** What the questions and the text around them are about; undefined when they do not say, or there are none. */
 function topicOf(matter: readonly Sentence[]): Intent | undefined {
   const questions = matter
-    .map(({ text }) => ({ text, bare: text.replace(REQUEST, "") }))
+    .map(({ text }) => ({ text, bare: text.replace(REQUEST.expression, "") }))
     .filter(({ text, bare }) => QUESTION.test(text) || ASKING.test(bare));
   if (questions.length === 0) return undefined;
   const whole = matter.map(({ text }) => text).join(" ");
-  const names = matter.map(({ written }) => written.replaceAll(NO_NAMES, " ")).join(" ");
+  const names = matter.map(({ written }) => written.replaceAll(NO_NAMES.expression, " ")).join(" ");
   if (HERE.test(whole) || questions.some(({ text }) => HERE.test(text)) || NAMED.test(names)) return "repo";
   if (THINGS.test(whole)) return "repo";
   return questions.every(({ bare }) => GENERAL.test(bare)) ? "direct" : undefined;

@@ -6,6 +6,7 @@
  * it is done. Only plain English sentences that say exactly this are read: a wrong demand would cost a finished run.
  */
 
+import { anyOf } from "../../core/expression-table.ts";
 import { folderBefore, isOfTests } from "../../core/file-names.ts";
 import type { Box } from "../../core/ports.ts";
 import { textOfBytes } from "../../core/raw-data.ts";
@@ -127,8 +128,15 @@ const PLACES = [
 ];
 const ON_CONDITION = /\b(?:if|unless|where|when|wherever|instead|like|as)\b/i;
 /** The file only explains what is meant: its code is tested, called or documented elsewhere. */
-const MEANT_BY =
-  /\b(?:tests?|specs?|benchmarks?|documentation|docs|examples?|mocks?|stubs?|wrappers?|bindings?|typings)\b.* (?:for|of)\b|\b(?:with|by|using|via|of|for|from|to|calls?|uses?|callers|than) (?:all |each |every )?(?:of )?(?:the|these|those|its)\b.* in\b/i;
+const MEANT_BY = anyOf(
+  [
+    // "tests for", "examples of".
+    /\b(?:tests?|specs?|benchmarks?|documentation|docs|examples?|mocks?|stubs?|wrappers?|bindings?|typings)\b.* (?:for|of)\b/,
+    // "with the functions in".
+    /\b(?:with|by|using|via|of|for|from|to|calls?|uses?|callers|than) (?:all |each |every )?(?:of )?(?:the|these|those|its)\b.* in\b/,
+  ],
+  { flags: "i" },
+);
 const REPAIRS = /^\W*(?:please )?(?:fix|correct)\b/i;
 
 /** The files that a request wants changed. A failing test is left out, because its cause may be elsewhere. */

@@ -1,3 +1,4 @@
+import { anyOf } from "../../core/expression-table.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
 import { isBusy } from "../../core/server-wait.ts";
 import { asFields, asText, type Fields } from "../../core/raw-data.ts";
@@ -107,7 +108,7 @@ function messageOf(fields: Fields): string {
 interface Row {
   /** Any status if left out. */
   readonly status?: readonly number[];
-  readonly says?: RegExp;
+  readonly says?: Pick<RegExp, "test">;
   readonly kind: FailureKind;
   readonly passing?: true;
   readonly remedy: (context: RequestContext) => string;
@@ -117,13 +118,40 @@ const CREDIT =
   /insufficient_quota|exceeded your current quota|billing|credit balance|insufficient (?:balance|credits)/i;
 const NO_MEMORY =
   /out of memory|insufficient (?:system )?(?:memory|resources)|not enough memory|more system memory|failed to allocate/i;
-const TOO_LONG =
-  /exceed_context_size|context_length_exceeded|prompt is too long|too many (?:input |prompt )?tokens|input is too (?:long|large)|reduce the length|token count[^.]{0,60}exceed|(?:exceed|maximum|longer than|larger than|greater than|overflow|not enough)[^.]{0,80}context|context[^.]{0,80}(?:exceed|overflow|of only|is only|too small)/i;
+const TOO_LONG = anyOf(
+  [
+    // Codes.
+    /exceed_context_size|context_length_exceeded/,
+    /prompt is too long|too many (?:input |prompt )?tokens|input is too (?:long|large)|reduce the length/,
+    /token count[^.]{0,60}exceed/,
+    /(?:exceed|maximum|longer than|larger than|greater than|overflow|not enough)[^.]{0,80}context/,
+    /context[^.]{0,80}(?:exceed|overflow|of only|is only|too small)/,
+  ],
+  { flags: "i" },
+);
 const FILTERED = /content_filter|content_policy|content management policy|flagged|moderation/i;
-const NO_MODEL =
-  /model_not_found|not_found_error model|no models? (?:is )?loaded|not a valid model|model[^.]{0,120}(?:not found|not exist|not loaded|not available)|(?:unknown|invalid|no such|could not find|cannot find) model\b|no endpoints found for/i;
-const NO_TOOLS =
-  /n[o']t (?:yet )?support(?:ed|s)?[^.]{0,40}(?:tool|function.call)|(?:tool|function.call)[^.]{0,60}(?:not (?:yet |fully |currently )*(?:supported|available|enabled|permitted)|unsupported|requires? [`"']?--)|(?:unsupported|unrecognized|unknown|unexpected)[^.]{0,40}\btools\b|--enable-auto-tool-choice|that support tool use|jinja|chat.?template|template (?:error|exception|rendering)|parser for this template/i;
+const NO_MODEL = anyOf(
+  [
+    // Codes.
+    /model_not_found|not_found_error model/,
+    /no models? (?:is )?loaded|not a valid model|(?:unknown|invalid|no such|could not find|cannot find) model\b/,
+    /model[^.]{0,120}(?:not found|not exist|not loaded|not available)/,
+    // A router's words.
+    /no endpoints found for/,
+  ],
+  { flags: "i" },
+);
+const NO_TOOLS = anyOf(
+  [
+    /n[o']t (?:yet )?support(?:ed|s)?[^.]{0,40}(?:tool|function.call)/,
+    /(?:tool|function.call)[^.]{0,60}(?:not (?:yet |fully |currently )*(?:supported|available|enabled|permitted)|unsupported|requires? [`"']?--)/,
+    /(?:unsupported|unrecognized|unknown|unexpected)[^.]{0,40}\btools\b|that support tool use/,
+    // vLLM's option, and templates that have no place for tools.
+    /--enable-auto-tool-choice|parser for this template/,
+    /jinja|chat.?template|template (?:error|exception|rendering)/,
+  ],
+  { flags: "i" },
+);
 const NO_SCHEMA = /response_format|json_schema|schema|structured output|grammar|guided|json mode/i;
 const UNREAD = /Failed to parse input at pos(?:ition)? \d+: ?([\s\S]*)$/;
 

@@ -1,3 +1,4 @@
+import { anyOf } from "../../core/expression-table.ts";
 import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./notations.ts";
 
 interface Place {
@@ -82,8 +83,14 @@ const LONG = [
   "<｜DSML｜invoke name=",
   "Action: ```json\n",
 ];
-const HEAD =
-  /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:j(?:s(?:on?)?)?)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
+const HEAD = anyOf(
+  [
+    /<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}/,
+    /Action:\s*`{0,3}(?:j(?:s(?:on?)?)?)?\s?|call:[\w.-]{0,80}\s?/,
+    /(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?/,
+  ],
+  { before: "^", after: "$" },
+);
 
 /** Whether the rest of the text may be the beginning of a token. */
 export function mayBeToken(text: string, at: number): boolean {
@@ -92,19 +99,49 @@ export function mayBeToken(text: string, at: number): boolean {
   return LONG.some((token) => token.startsWith(rest)) || HEAD.test(rest);
 }
 
-const EXAMPLE =
-  /\b(?:examples?|formats?|such as|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have|call|run|use)|if you (?:want|like|need|wish|prefer)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b|\be\.g\./i;
-const REFUSED =
-  /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
+const EXAMPLE = anyOf(
+  [
+    "examples? formats? sample syntax template illustrat\\w+ hypothetical\\w* instead_of",
+    "such_as for_instance like_(?:so|this) looks?_like",
+    /\be\.g\./,
+    // What would be said, or somebody else said.
+    "would_(?:be|look|write|send|have|call|run|use) if_you_(?:want|like|need|wish|prefer)",
+    /\b(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)\b/,
+    "the_(?:log|transcript|fixture)_(?:shows?|says|contains)",
+  ],
+  { flags: "i" },
+);
+const REFUSED = anyOf(["run call send execute use write emit"], {
+  before:
+    "\\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?",
+  after: "\\b",
+  flags: "i",
+});
 const ASKS_PERMISSION = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
 const INTENT = /^(?:I['’]ll|I will|Let me|Let['’]s|I am going|I['’]m going|First|Now|Next)\b/i;
 const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|write|quote)\b/i;
 
 /** A report, an instruction or a wish: the call is only shown, unless the same sentence announces the next step. */
-const REPORTED =
-  /\b(?:recorded|previous(?:ly)?|earlier|last time|I ran|I called|was called|should|must|contain(?:s|ed)?|returned|returns|returns?|replied|add|paste|copy|save|yourself|you can|your|expected|payload|log(?:s|ged)?|transcript|fixture|shows?|shown|said|says|wrote|writes|sent|sends|received|was|were|means)\b/i;
-const NEXT_STEP =
-  /\b(?:I['’]ll|I will|let me|let['’]s|I am going|I['’]m going|we['’]ll|we will|I (?:open|check|look|list|search)|I need|I want to|I have to|I should|I must|we need|we should|first|next|now|calling|reading|running|checking|searching|looking)\b/i;
+const REPORTED = anyOf(
+  [
+    // Said or done before, or by others.
+    "recorded previous(?:ly)? earlier last_time I_ran I_called was were was_called",
+    "returned returns? replied received said says wrote writes sent sends means",
+    // Where it stands.
+    "contain(?:s|ed)? expected payload log(?:s|ged)? transcript fixture shows? shown",
+    // What the reader should do with it.
+    "should must add paste copy save yourself you_can your",
+  ],
+  { flags: "i" },
+);
+const NEXT_STEP = anyOf(
+  [
+    "I['’]ll I_will let_me let['’]s I_am_going I['’]m_going we['’]ll we_will",
+    "I_need I_want_to I_have_to I_should I_must we_need we_should I_(?:open|check|look|list|search)",
+    "first next now calling reading running checking searching looking",
+  ],
+  { flags: "i" },
+);
 
 /** Whether the line before says that the following text is only shown. */
 export function announcedAsShown(text: string, at: number, weak: boolean): boolean {

@@ -292,8 +292,20 @@ const partial = (rest: string): boolean =>
   rest.length < 40 &&
   [...OPENERS, ...CLOSERS].some((token) => token.length > rest.length && token.startsWith(rest));
 
-const HEADER =
-  /(?:<\|start\|>)?(?:assistant)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?<\|channel\|>\s{0,4}(analysis|commentary|final)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?(?:<\|constrain\|>)?\s{0,4}(?:json|code)?\s{0,4}<\|message\|>/y;
+const HEADER = new RegExp(
+  [
+    /(?:<\|start\|>)?(?:assistant)?\s{0,4}/,
+    // The recipient stands before or after the channel.
+    /(?:to=([\w.:-]{1,90})\s{0,4})?/,
+    /<\|channel\|>\s{0,4}(analysis|commentary|final)?\s{0,4}/,
+    /(?:to=([\w.:-]{1,90})\s{0,4})?/,
+    // How the arguments are written.
+    /(?:<\|constrain\|>)?\s{0,4}(?:json|code)?\s{0,4}<\|message\|>/,
+  ]
+    .map(({ source }) => source)
+    .join(""),
+  "y",
+);
 const STRIPPED =
   /(?:assistant)?(?:commentary|analysis) {0,4}to=(functions\.[\w.:-]{1,90})\s{0,4}(?:<\|constrain\|>)?(?:json|code)?\s{0,4}(?:<\|message\|>)?/y;
 const OPENING = /<\|start\|>|<\|channel\|>|(?:assistant)?(?:commentary|analysis) {0,4}to=functions\./y;
