@@ -152,6 +152,24 @@ export async function configFor(
   return configWith(flags, project, overrides);
 }
 
+/** The same for a session that is continued; if its model is not the one of the settings, that is said. */
+export async function configContinued(
+  flags: Readonly<Record<string, unknown>> & { readonly quiet: boolean },
+  overrides: ConfigRequest["flags"] | undefined,
+): Promise<Config> {
+  const config = await configFor(flags, overrides);
+  if (overrides === undefined || ![...overrides.values()].some(({ key }) => key === "chat_model"))
+    return config;
+  const [now, set] = [config.settings, (await configFor(flags)).settings];
+  if (now.chat_model !== set.chat_model || now.provider !== set.provider || now.base_url !== set.base_url) {
+    const { noteTo } = await import("../app/stderr-messages.ts");
+    noteTo(flags.quiet)(
+      `continues with ${now.chat_model} (${now.provider}), the model of the session; --provider and --model choose another`,
+    );
+  }
+  return config;
+}
+
 /** The same, ignoring the project of the current folder. */
 export const ownConfigFor = (flags: Readonly<Record<string, unknown>>): Promise<Config> =>
   configWith(flags, undefined);

@@ -82,6 +82,26 @@ test(
   },
 );
 
+test(
+  "a session continues with its model, unless flags name another; a model that failed does not count",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("touch one"), DONE, DONE, DONE, DONE, DONE]);
+    const { session } = finishedOf(await harness(place, ["run", "--json", ...model.flags, "make one"]));
+    const modelIn = async (...words: readonly string[]): Promise<unknown> => {
+      const ran = await harness(place, ["run", "--json", "--intent", "direct", ...words, "and now?"]);
+      const started = eventsOf(ran).find((event) => event.type === "run.started");
+      return [started?.provider, started?.model, ran.code];
+    };
+    assert.deepEqual(await modelIn("--continue"), ["ollama", "coder:7b", 0]);
+    assert.deepEqual(await modelIn("--continue", "--fork"), ["ollama", "coder:7b", 0]);
+    const gone = ["--provider", "openai", "--base-url", "http://127.0.0.1:1/v1", "--model", "gone"];
+    assert.deepEqual(await modelIn("--resume", session, ...gone), ["openai", "gone", 5]);
+    assert.deepEqual(await modelIn("--resume", session), ["ollama", "coder:7b", 0]);
+  },
+);
+
 test("the shell resumes in its folder with its variables", { skip }, async () => {
   await using place = await household({ "sub/a.txt": "a\n" });
   await using first = await startModel([

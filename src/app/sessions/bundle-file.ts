@@ -3,7 +3,6 @@ import path from "node:path";
 import * as z from "zod";
 import type { Settings } from "../../config/settings-schema.ts";
 import { diskTroubleOf, errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { parsedJson } from "../../core/raw-data.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { inertJson } from "../../core/visible.ts";
@@ -14,6 +13,7 @@ import { newFile } from "../../platform/safe-files.ts";
 import { pipedPatch } from "../../render/change-lines.ts";
 import { sha256 } from "../../sessions/audit-file.ts";
 import { bundleOf, type Parts } from "../../sessions/session-bundle.ts";
+import { lastRunIn } from "./last-run.ts";
 import { diffOfSession } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
 
@@ -82,22 +82,6 @@ async function auditOf(session: Session): Promise<Buffer> {
     if (errorCode(thrown) === "ENOENT") return Buffer.alloc(0);
     throw thrown;
   }
-}
-
-const startForm = z.looseObject({
-  kind: z.literal("run.started"),
-  settings: z.record(z.string(), z.unknown()),
-  versions: z.record(z.string(), z.string()),
-});
-
-/** Settings and versions of the most recent run. */
-function lastRunIn(audit: Buffer): Pick<z.infer<typeof startForm>, "settings" | "versions"> {
-  const starts = audit
-    .toString("utf8")
-    .split("\n")
-    .filter((line) => line.startsWith('{"kind":"run.started"'))
-    .flatMap((line) => startForm.safeParse(parsedJson(line)).data ?? []);
-  return starts.at(-1) ?? { settings: {}, versions: {} };
 }
 
 async function patchFor(

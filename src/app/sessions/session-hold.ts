@@ -5,7 +5,9 @@ import { type Host, hostAt, isDefaultEngine, namedCluster } from "../host.ts";
 import { isEmpty } from "../../boxes/workspace/session-layer.ts";
 import { type Layer, layerOf } from "../../boxes/workspace/layer-record.ts";
 import type { ConfigRequest } from "../../config/load-config.ts";
+import type { Session } from "../../core/session.ts";
 import type { SettingKey } from "../../config/settings-schema.ts";
+import { type ModelFlags, modelOfSession } from "./last-run.ts";
 import { openSessions, type SessionChoice, sessionsWorkspace } from "./session-access.ts";
 
 /** Another process has the session. */
@@ -69,8 +71,8 @@ export async function holdSessions(
 }
 
 /**
- * What a continued session says of the settings: its copy lies on one engine, or came back from pods of one cluster,
- * and the session continues there without a flag. Flags take precedence; a contradicting flag is refused where the box
+ * What a continued session says of the settings: its model; its copy lies on one engine, or came back from pods of one
+ * cluster, and the session continues there without a flag. Flags take precedence; a contradicting flag is refused where the box
  * is made.
  */
 export interface TakenUp {
@@ -85,13 +87,27 @@ export interface TakenUp {
 /** The same for the session that a run continues; undefined if the run begins a new one. */
 export async function hostForChoice(
   host: Host,
-  { resume, fork, continue: last }: SessionChoice,
+  flags: SessionChoice & ModelFlags,
   folder: string,
 ): Promise<TakenUp | undefined> {
-  if (fork === true || (resume === undefined && !last)) return undefined;
+  const { resume, fork, continue: last } = flags;
+  if (resume === undefined && !last) return undefined;
   using store = openSessions(host, () => undefined);
   const id = resume === undefined ? store.last(await sessionsWorkspace(folder)) : store.open(resume).id;
-  return id === undefined ? undefined : hostForCopy(host, id);
+  return id === undefined
+    ? undefined
+    : hostForSession(host, store.open(id), { ...flags, fork: fork === true });
+}
+
+/** The same for a session that is found already. A copy of a session has no part in its changes. */
+export async function hostForSession(
+  host: Host,
+  session: Session,
+  flags: ModelFlags & { readonly fork: boolean },
+): Promise<TakenUp> {
+  const model = await modelOfSession(host.places.state, session.id, flags);
+  const taken = flags.fork ? undefined : await hostForCopy(host, session.id);
+  return { host, ...taken, overrides: new Map([...model, ...(taken?.overrides ?? [])]) };
 }
 
 /** Undefined: the session has no copy that waits to be applied. */

@@ -7,20 +7,21 @@ import { namedNote } from "../../app/run/person-request.ts";
 import { LastingRules } from "../../app/run/prompter.ts";
 import { ChatNotice, desktopNotice, isWatched } from "../../app/run/run-observers.ts";
 import { sessionsWorkspace } from "../../app/sessions/session-access.ts";
+import type { ModelFlags } from "../../app/sessions/last-run.ts";
 import type { TakenUp } from "../../app/sessions/session-hold.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, type ExitCode, HarnessError, type Signal, type Health } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import type { SessionStore } from "../../core/session.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
 import { itemText } from "../../render/repository-lines.ts";
 import { healthTable } from "../../render/setup-lines.ts";
 import { fitToWidth, widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { ProgressLine, systemClock } from "../../render/tty/live-lines.ts";
 import { move, type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
-import { configFor, workspaceOf } from "../settings.ts";
+import { configContinued, configFor, workspaceOf } from "../settings.ts";
 import { choose, confirm } from "../terminal.ts";
 import { COMMANDS, completed, namesOf, type SlashName } from "./chat-commands.ts";
 import { ChatLines, fileCompletion, SlashValues, type TypedTexts } from "./chat-lines.ts";
@@ -49,13 +50,14 @@ export type Earlier = { readonly id: string | undefined; readonly fork: boolean 
 export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier): Promise<number> {
   const stores = storeOnce(host, noteTo(flags.quiet));
   try {
-    const found = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
+    const started = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
+    const found = started?.session;
     const here = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
     const workspace = found === undefined || flags.cwd !== undefined ? here : found.info().workspace;
     await askOfProject(host, workspace, flags.quiet);
-    const taken = found === undefined ? undefined : await takenUpAgain(host, found.id);
+    const taken = started === undefined ? undefined : await takenUpAgain(host, started, flags);
     if (taken?.note !== undefined) noteTo(flags.quiet)(taken.note);
-    const { settings, origins } = await configFor({ ...flags, cwd: workspace }, taken?.overrides);
+    const { settings, origins } = await configContinued({ ...flags, cwd: workspace }, taken?.overrides);
     checkNetwork(host, settings);
     return await converse({
       host: taken?.host ?? host,
@@ -98,7 +100,7 @@ interface ChatStart {
   readonly flags: ChatFlags;
   readonly workspace: string;
   readonly stores: ReturnType<typeof storeOnce>;
-  readonly found: Awaited<ReturnType<typeof earlierIn>> | undefined;
+  readonly found: Session | undefined;
 }
 
 async function converse(start: ChatStart): Promise<number> {
@@ -277,17 +279,21 @@ function storeOnce(host: Host, warn: (text: string) => void) {
   };
 }
 
-async function takenUpAgain(host: Host, id: string): Promise<TakenUp | undefined> {
-  const { hostForCopy } = await import("../../app/sessions/session-hold.ts");
-  return hostForCopy(host, id);
+async function takenUpAgain(
+  host: Host,
+  { session, from }: Awaited<ReturnType<typeof earlierIn>>,
+  flags: ChatFlags & ModelFlags,
+): Promise<TakenUp> {
+  const { hostForSession } = await import("../../app/sessions/session-hold.ts");
+  return hostForSession(host, from, { ...flags, fork: session.id !== from.id });
 }
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {
   const { earlierSession } = await import("../../app/sessions/session-access.ts");
-  const choice = { continue: earlier.id === undefined, resume: earlier.id, fork: earlier.fork };
-  const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
-  if (found === undefined) throw new HarnessError(EXIT.usage, "there is no session to continue", "harness");
-  return found;
+  const choice = { continue: earlier.id === undefined, resume: earlier.id };
+  const from = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
+  if (from === undefined) throw new HarnessError(EXIT.usage, "there is no session to continue", "harness");
+  return { from, session: earlier.fork ? store.fork(from.id) : from };
 }
 
 function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>>>): Disposable {

@@ -6,7 +6,7 @@ import { settingFlags } from "../settings.ts";
 export class Resume extends HarnessCommand {
   static override summary = "Continue an earlier session in the chat.";
   static override description =
-    "Without ID, continues the last session of the folder. The model knows what was said and which files it has read.";
+    "Without ID, continues the last session of the folder. The model knows what was said and which files it has read. It is the model of the session's last run, unless flags name another.";
   static override args = {
     id: Args.string({ description: "session ID, or the beginning of it", ignoreStdin: true }),
   };

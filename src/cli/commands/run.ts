@@ -1,8 +1,9 @@
 import { Args } from "@oclif/core";
 import type { SessionChoice } from "../../app/sessions/session-access.ts";
+import type { ModelFlags } from "../../app/sessions/last-run.ts";
 import type { TakenUp } from "../../app/sessions/session-hold.ts";
 import { lastAnswer, HarnessCommand } from "../command.ts";
-import { configFor, limitsFrom, runFlags, settingFlags, workspaceOf } from "../settings.ts";
+import { configContinued, limitsFrom, runFlags, settingFlags, workspaceOf } from "../settings.ts";
 import { promptFrom } from "../terminal.ts";
 
 export class Run extends HarnessCommand {
@@ -24,7 +25,7 @@ export class Run extends HarnessCommand {
     const { argv, flags } = await this.parse(Run);
     const folder = await this.#folder(flags);
     const taken = await this.#takenUp(flags, folder);
-    const config = await configFor({ ...flags, cwd: folder }, taken?.overrides);
+    const config = await configContinued({ ...flags, cwd: folder }, taken?.overrides);
     const limits = limitsFrom(flags, config.settings.max_turns);
     const { runUnattended } = await import("../../app/run/unattended-run.ts");
     const finished = await runUnattended({
@@ -54,7 +55,7 @@ export class Run extends HarnessCommand {
 
   /** Settings from the session that the run continues. */
   async #takenUp(
-    flags: SessionChoice & { readonly quiet: boolean },
+    flags: SessionChoice & ModelFlags & { readonly quiet: boolean },
     folder: string,
   ): Promise<TakenUp | undefined> {
     if (!flags.continue && flags.resume === undefined) return undefined;
