@@ -4,6 +4,7 @@ import path from "node:path";
 import { Command, Config, Flags, type Hook, type Interfaces, run } from "@oclif/core";
 import type { LoadFile } from "../app/compiled-code.ts";
 import { type Host, hostFrom, packageRoot } from "../app/host.ts";
+import { CODES } from "../app/interruption.ts";
 import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
 import type { Verdict } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
@@ -110,6 +111,7 @@ export async function runCli(argv: readonly string[], load: LoadFile): Promise<v
   const words = routed(argv);
   const options = beforeDashes(words);
   if (options.includes("--no-color")) withoutColor();
+  if (ENDS_IN_ORDER.has(words[0] ?? "")) endInOrder(options.includes("--json"));
   process.once("uncaughtException", (thrown) => {
     renderFailure(describeFailure(thrown, options), options.includes("--json"));
     void recorded(thrown, EXIT.failed).finally(() => process.exit(EXIT.failed));
@@ -125,6 +127,31 @@ export async function runCli(argv: readonly string[], load: LoadFile): Promise<v
     if (failure.message !== "") await recorded(thrown, failure.exit);
   }
 }
+
+/** Commands whose exit code after a signal is documented, whenever the signal comes. */
+const ENDS_IN_ORDER: ReadonlySet<string> = new Set(["run", "approve", "batch", "eval", "vet"]);
+
+/**
+ * Before the work of a command has begun, and after it has ended, a signal would end the process without an exit code
+ * and without the error that --json promises. Work that is in progress listens itself.
+ */
+function endInOrder(json: boolean): void {
+  for (const [name, exit] of Object.entries(CODES))
+    process.on(name, () => {
+      if (process.listenerCount(name) > 1) return;
+      const leave = (): void => process.exit(exit);
+      if (stdout.hasWritten) return leave();
+      renderFailure(
+        { exit, message: "interrupted before anything was begun", remedy: "run the same command again" },
+        json,
+      );
+      setTimeout(leave, LEAVES_MS).unref();
+      void stdout.allTaken().finally(leave);
+    });
+}
+
+/** A reader that takes nothing does not keep the process alive. */
+const LEAVES_MS = 1000;
 
 /** Records the failure for diagnosis; a failure to do so changes nothing. */
 async function recorded(thrown: unknown, exit: number): Promise<void> {

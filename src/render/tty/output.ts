@@ -97,6 +97,7 @@ export class Output {
   #before = "";
   #editor: Writable | undefined;
   #plain = false;
+  #hasWritten = false;
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
@@ -105,6 +106,7 @@ export class Output {
   }
 
   #put(chunk: string | Uint8Array, done?: () => void): boolean {
+    this.#hasWritten = true;
     if (this.#taker === undefined) return this.#raw(chunk, done);
     this.#taker(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString());
     done?.();
@@ -144,6 +146,11 @@ export class Output {
   neverBlocks(): void {
     const handle: unknown = this.#stream.isTTY ? Reflect.get(this.#stream, "_handle") : undefined;
     if (isHandle(handle)) handle.setBlocking(false);
+  }
+
+  /** Something was written, whether or not the reader has taken it. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
   }
 
   /** The reader has not yet taken everything that was written. */
