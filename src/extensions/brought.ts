@@ -3,7 +3,7 @@ import { readdir, realpath } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { formatSize } from "../core/wording.ts";
-import { splitLines } from "../core/line-diff.ts";
+import { splitLines } from "../core/text/line-diff.ts";
 import { skeletonOf } from "../core/file-names.ts";
 import { dockerfileOf, filesInCommands, type NamedFiles } from "./named-files.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";

@@ -1,7 +1,7 @@
 /** The content of one reply: its text and native calls as they arrive, and the message that it becomes. */
 
 import { reasonOf } from "../core/errors.ts";
-import { JsonEnds, surveyJson } from "../core/json-text.ts";
+import { JsonEnds, surveyJson } from "../core/text/json-text.ts";
 import {
   type AssistantMessage,
   Repetitions,

@@ -1,5 +1,5 @@
 /** Changes of files for a person: their diffs, and what was undone or applied. */
-import type { FileDiff, FileSide } from "../core/line-diff.ts";
+import type { FileDiff, FileSide } from "../core/text/line-diff.ts";
 import { bytesOfText } from "../core/raw-data.ts";
 import type { Handoff } from "../core/run-record.ts";
 import type { Step } from "../core/session.ts";

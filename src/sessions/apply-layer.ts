@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import type { StepStore } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError } from "../core/errors.ts";
 import type { LayerChanges } from "../core/ports.ts";
-import { type LineChange, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
+import { type LineChange, type FileDiff, groupChanges, splitLines } from "../core/text/line-diff.ts";
 import { textOfBytes } from "../core/raw-data.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import {

@@ -6,7 +6,7 @@ import type { AgentEvent } from "../core/events.ts";
 import { MODES, VERDICTS } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
-import { linesIn } from "../core/line-diff.ts";
+import { linesIn } from "../core/text/line-diff.ts";
 import { sha256 } from "./audit-file.ts";
 
 /** The lines of the audit: made from the events of a run, and read again for the commands that were judged. */

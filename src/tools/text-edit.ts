@@ -1,7 +1,7 @@
 /** Edits of a text: making them, showing what they changed, and finding the place that a failed one may have meant. */
 
 import { diffArrays } from "diff";
-import { changesOf, differingLines, hunksOf, lineCounts, splitLines } from "../core/line-diff.ts";
+import { changesOf, differingLines, hunksOf, lineCounts, splitLines } from "../core/text/line-diff.ts";
 import { numbered } from "./read-file.ts";
 
 export interface Edit {

@@ -106,7 +106,7 @@ const CASES: readonly Planted[] = [
   { name: "a named export", file: "src/core/named.ts", text: "export const one = 1;\n", red: [] },
   {
     name: "401 lines",
-    file: "src/core/line-diff.ts",
+    file: "src/core/text/line-diff.ts",
     text: `${constants(401)}\n`,
     red: ["eslint(max-lines)"],
   },

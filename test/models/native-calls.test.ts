@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { JsonEnds, surveyJson } from "../../src/core/json-text.ts";
+import { JsonEnds, surveyJson } from "../../src/core/text/json-text.ts";
 import { CallIds, NativeCalls, readArguments } from "../../src/models/reply.ts";
 import { OfferedTools } from "../../src/models/text-calls/settle.ts";
 import { HISTORY } from "../contract/provider-server.ts";

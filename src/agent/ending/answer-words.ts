@@ -1,4 +1,4 @@
-import { anyOf, type ExpressionTable } from "../../core/expression-table.ts";
+import { anyOf, type ExpressionTable } from "../../core/text/expression-table.ts";
 
 /*
  * Whether a final answer says that a change was made or that tests pass, and whether it is an answer at all. Judged by

@@ -1,4 +1,4 @@
-import { anyOf, type ExpressionTable } from "../../core/expression-table.ts";
+import { anyOf, type ExpressionTable } from "../../core/text/expression-table.ts";
 import type { RunChanges } from "../../core/events.ts";
 import { isInPlaceOfRunner, isOfTests, isRunnerFile, lastName } from "../../core/file-names.ts";
 import { firstLines } from "../../core/wording.ts";

@@ -1,6 +1,6 @@
 /** What a run has done, judged by its calls. Pure. */
 
-import { anyOf } from "../../core/expression-table.ts";
+import { anyOf } from "../../core/text/expression-table.ts";
 import type { Intent } from "../../core/model-provider.ts";
 import type { EndedCall } from "../../core/session.ts";
 

@@ -1,4 +1,4 @@
-import { anyOf } from "../../core/expression-table.ts";
+import { anyOf } from "../../core/text/expression-table.ts";
 import type { Message } from "../../core/model-provider.ts";
 import { headWithin } from "../../core/raw-data.ts";
 import { ownText, type ShownFile } from "../next-reply.ts";

@@ -1,4 +1,4 @@
-import { anyOf, type ExpressionTable } from "../../core/expression-table.ts";
+import { anyOf, type ExpressionTable } from "../../core/text/expression-table.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { Intent } from "../../core/model-provider.ts";
 

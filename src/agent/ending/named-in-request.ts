@@ -6,7 +6,7 @@
  * it is done. Only plain English sentences that say exactly this are read: a wrong demand would cost a finished run.
  */
 
-import { anyOf } from "../../core/expression-table.ts";
+import { anyOf } from "../../core/text/expression-table.ts";
 import { folderBefore, isOfTests } from "../../core/file-names.ts";
 import type { Box } from "../../core/ports.ts";
 import { textOfBytes } from "../../core/raw-data.ts";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { DURATION_FORM, nearest, parseDuration } from "../../core/wording.ts";
 import { MODES } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { DuplicateKey, parseUniqueJson } from "../../core/json-text.ts";
+import { DuplicateKey, parseUniqueJson } from "../../core/text/json-text.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 

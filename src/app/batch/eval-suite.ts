@@ -15,7 +15,7 @@ import {
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { parseUniqueJson } from "../../core/json-text.ts";
+import { parseUniqueJson } from "../../core/text/json-text.ts";
 import { withoutMark } from "../../core/raw-data.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";

@@ -5,7 +5,7 @@ import { headText } from "../../platform/safe-files.ts";
 import { projectCheck } from "../run/project-check.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { type FileDiff, hunksOf, lineCounts, splitLines } from "../../core/line-diff.ts";
+import { type FileDiff, hunksOf, lineCounts, splitLines } from "../../core/text/line-diff.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { checkpointsFor } from "../sessions/checkpoint-access.ts";
 import type { Host } from "../host.ts";

@@ -1,6 +1,6 @@
 import type { ProjectText } from "../../config/load-config.ts";
 import { warningHealth, EXIT, HarnessError, type Health, healthy } from "../../core/errors.ts";
-import { hunksOf } from "../../core/line-diff.ts";
+import { hunksOf } from "../../core/text/line-diff.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { type Kind, linesOf, lookAlikesIn, rowOf } from "../../extensions/brought.ts";
 import {

@@ -14,7 +14,7 @@ import { namedSession, recordLostSession, withSessions } from "../../app/session
 import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
-import type { FileDiff } from "../../core/line-diff.ts";
+import type { FileDiff } from "../../core/text/line-diff.ts";
 import { visibleWhole } from "../../core/visible.ts";
 
 export class Diff extends HarnessCommand {

@@ -1,4 +1,4 @@
-import { anyOf } from "../../core/expression-table.ts";
+import { anyOf } from "../../core/text/expression-table.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
 import { isBusy } from "../../core/server-wait.ts";
 import { asFields, asText, type Fields } from "../../core/raw-data.ts";

@@ -1,7 +1,7 @@
 /** What Ollama's refusals mean, and what a person can do about them. */
 
 import { errorCode, reasonOf } from "../../core/errors.ts";
-import { anyOf } from "../../core/expression-table.ts";
+import { anyOf } from "../../core/text/expression-table.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
 import { parsedJson } from "../../core/raw-data.ts";
 import { parseRetryAfter, isBusy } from "../../core/server-wait.ts";

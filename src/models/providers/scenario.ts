@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import * as z from "zod";
-import { DuplicateKey, JsonEnds, parseUniqueJson } from "../../core/json-text.ts";
+import { DuplicateKey, JsonEnds, parseUniqueJson } from "../../core/text/json-text.ts";
 import { withoutMark } from "../../core/raw-data.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";

@@ -1,4 +1,4 @@
-import { anyOf } from "../../core/expression-table.ts";
+import { anyOf } from "../../core/text/expression-table.ts";
 import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./notations.ts";
 
 interface Place {

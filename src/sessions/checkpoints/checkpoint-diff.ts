@@ -10,7 +10,7 @@ import {
   lineCounts,
   type LineDiff,
   splitLines,
-} from "../../core/line-diff.ts";
+} from "../../core/text/line-diff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { type Entry, type FileEntry, MAX_TEXT, sameContent, sameEntry, textOf } from "./entry.ts";
 import type { Packs } from "./packs.ts";

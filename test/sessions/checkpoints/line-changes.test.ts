@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { applyPatch } from "diff";
-import { groupChanges, hunksOf, splitLines } from "../../../src/core/line-diff.ts";
+import { groupChanges, hunksOf, splitLines } from "../../../src/core/text/line-diff.ts";
 import { lineChanges, mergeLines } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { fc, part } from "../../fixtures/property.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../fixtures/property.ts";
-import { linesIn, MAX_LINE_LENGTH } from "../../src/core/line-diff.ts";
+import { fc } from "../../fixtures/property.ts";
+import { linesIn, MAX_LINE_LENGTH } from "../../../src/core/text/line-diff.ts";
 
 async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { anyOf } from "../../src/core/expression-table.ts";
+import { anyOf } from "../../../src/core/text/expression-table.ts";
 
 test("a row is an expression, a table, or whole words", () => {
   const table = anyOf(["git sed_-n cats?", /^\d+$/, anyOf([/x/, /y/], { before: "<", after: ">" })]);
