@@ -3,7 +3,7 @@ import type { Mode } from "../core/decision.ts";
 import type { Emit } from "../core/events.ts";
 import type { AnyTool, Hooks } from "../core/tool.ts";
 import type { Approver, Box, BoxRecovery } from "../core/ports.ts";
-import type { Provider } from "../core/model-provider.ts";
+import type { Provider, ToolOffer } from "../core/model-provider.ts";
 import type { AnswerGrant } from "../core/network.ts";
 import type { Judge } from "./action-judge.ts";
 import type { BackgroundTasks, WriteOrder } from "./background-tasks.ts";
@@ -63,6 +63,8 @@ interface SharedContext {
 export interface AgentContext extends SharedContext {
   /** The same list in every request unless users' extensions change: a change voids the server's prompt cache. */
   readonly tools: readonly AnyTool[];
+  /** What the model is told of them; a small model is told of fewer. */
+  readonly offers: readonly ToolOffer[];
   readonly history: History;
   /** Rolls the history, and what belongs to it, back to a count. */
   readonly rollBack: (to: number) => void;

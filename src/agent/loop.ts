@@ -366,7 +366,7 @@ async function notices(agent: AgentContext, { malformed, note, unrun }: Round): 
   if (note !== undefined) lines.unshift(note);
   if (unrun === true)
     lines.push(
-      `What stands in an answer is not run. There are these tools: ${agent.tools.map(({ name }) => name).join(", ")}.`,
+      `What stands in an answer is not run. There are these tools: ${agent.offers.map(({ name }) => name).join(", ")}.`,
     );
   const limit = agent.limits.note();
   if (limit !== undefined) {

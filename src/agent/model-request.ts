@@ -31,7 +31,7 @@ export async function ask(
   { building, format, instead }: AskOptions,
   signal: AbortSignal,
 ): Promise<ModelReply> {
-  const names = agent.tools.map(({ name }) => name);
+  const names = agent.offers.map(({ name }) => name);
   const request =
     instead === undefined
       ? { ...requestOf(agent, format), ...agent.next.take(names) }
@@ -170,7 +170,7 @@ const SMALL_REPLY = 4096;
 const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRequest => ({
   model: agent.model,
   messages: agent.history.view(),
-  tools: agent.tools.map(({ name, description, schema }) => ({ name, description, schema })),
+  tools: agent.offers,
   temperature: agent.next.temperature,
   ...(agent.isWeak ? { maxTokens: SMALL_REPLY } : {}),
   ...(format === undefined ? {} : { format }),

@@ -2,6 +2,7 @@ import type { Hold, ToolCall } from "../core/model-provider.ts";
 import { holdsMask } from "../core/secrets.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { oneLine } from "./prompt.ts";
+import { COMPLEX_TOOLS, SIMPLE_ARGUMENTS } from "./simple-tools.ts";
 
 /** Default when no other is set: tools need the likely word, not a creative one. */
 export const TOOL_TEMPERATURE = 0.2;
@@ -17,21 +18,6 @@ const DEMANDED_TOOLS: Readonly<Record<Exclude<Demand, "call">, readonly string[]
 
 /** What the next reply has to be: a call of any tool, a call that acts, a call that edits, or a command. */
 export type Demand = "call" | "act" | "edit" | "run";
-
-/**
- * Tools and arguments that a small model misuses when it may fill them in. COMPLEX_TOOLS are left out for it; the
- * tools of SIMPLE_ARGUMENTS get only the listed ones.
- */
-const COMPLEX_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "plan", "task", "note", "notes"]);
-const SIMPLE_ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  bash: ["command"],
-  edit_file: ["path", "old", "new"],
-  write_file: ["path", "content"],
-  read_file: ["path"],
-  list_dir: ["path"],
-  glob: ["pattern"],
-  grep: ["pattern"],
-};
 
 /** A file as read_file shows it. */
 export interface ShownFile {

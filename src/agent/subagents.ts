@@ -7,6 +7,7 @@ import type { Compactor } from "./compaction.ts";
 import type { History } from "./history.ts";
 import { Guard, Malformed } from "./limits.ts";
 import { runLoop } from "./loop.ts";
+import { offersOf } from "./simple-tools.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { type SubagentStart, headOf, type Subagent } from "./background-tasks.ts";
@@ -38,9 +39,11 @@ export function subagent(
   history.pin(options.prompt);
   if (parked === undefined) history.add({ role: "user", text: prompt });
   const { tasks: _, ...shared } = parent;
+  const tools = options.tools(memory);
   const agent: AgentContext = {
     ...shared,
-    tools: options.tools(memory),
+    tools,
+    offers: offersOf(tools, parent.isWeak),
     history,
     compactor: options.compactor(() => agent, history),
     rollBack: (to) => memory.rollBack(to),

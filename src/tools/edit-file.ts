@@ -28,14 +28,21 @@ const editInput = lenientInput(
       all: flag.describe("every occurrence").optional(),
       edits: listOf(editForm).describe("several at once, instead of old and new").optional(),
     })
-    .refine(
-      ({ old, new: young, edits = [] }) =>
-        edits.length > 0
-          ? old === undefined && young === undefined
-          : old !== undefined && young !== undefined,
-      "give either old and new, or edits",
-    ),
+    .refine(isOneForm, "give either old and new, or edits"),
 );
+
+interface EditForms {
+  readonly old?: string | undefined;
+  readonly new?: string | undefined;
+  readonly edits?: readonly { readonly old: string; readonly new: string }[] | undefined;
+}
+
+/** Models that fill in every argument leave one form empty, or give the same edit in both: neither is ambiguous. */
+function isOneForm({ old, new: young, edits = [] }: EditForms): boolean {
+  if (edits.length === 0) return old !== undefined && young !== undefined;
+  if ((old ?? "") === "" && (young ?? "") === "") return true;
+  return edits.every((edit) => edit.old === old && edit.new === young);
+}
 
 export const editFileTool = (context: ToolContext): AnyTool =>
   anyTool({
@@ -57,8 +64,9 @@ type EditInput = Omit<z.infer<typeof editInput>, "path">;
 
 /** A lone surrogate stands for a byte that is not UTF-8; only the file itself may contain one. */
 function editsOf({ old, new: young, all = false, edits = [] }: EditInput): readonly Edit[] {
-  const flat = old === undefined || young === undefined ? [] : [{ old, new: young, all }];
-  return [...flat, ...edits].map(({ old, new: young, all = false }) => ({
+  const isFlat = old !== undefined && young !== undefined && (edits.length === 0 || old !== "");
+  const given = isFlat ? [{ old, new: young, all }] : edits;
+  return given.map(({ old, new: young, all = false }) => ({
     old: old.toWellFormed(),
     new: young.toWellFormed(),
     all,

@@ -76,7 +76,9 @@ export interface AskedMessage {
 
 export interface AskedChat {
   readonly messages: readonly AskedMessage[];
-  readonly tools?: readonly { readonly function: { readonly name: string } }[];
+  readonly tools?: readonly {
+    readonly function: { readonly name: string; readonly parameters?: { readonly properties?: object } };
+  }[];
   readonly format?: unknown;
   readonly options?: { readonly num_predict?: number; readonly temperature?: number };
 }

@@ -82,6 +82,43 @@ test(
   },
 );
 
+test(
+  "it is offered only simple tools from its first request on; an argument that is not offered still works",
+  { skip },
+  async () => {
+    await using place = await household({ "conf.json": CONF });
+    await using model = await startModel([
+      { calls: [["read_file", { path: "conf.json", offset: 2, limit: 1 }]] },
+      { calls: [["edit_file", { path: "conf.json", edits: [{ old: "true", new: "false" }] }]] },
+      { text: "Debug is off." },
+    ]);
+    const check = ["--check", "grep false conf.json"];
+    const run = await harness(place, [
+      "run",
+      "--json",
+      ...model.smallFlags,
+      ...check,
+      "set debug to false in conf.json",
+    ]);
+    assert.equal(finishedOf(run).exit_code, 0, run.stdout);
+    const offers = model
+      .asked()
+      .map(({ tools = [] }) =>
+        Object.fromEntries(
+          tools.map(({ function: { name, parameters } }) => [
+            name,
+            Object.keys(parameters?.properties ?? {}),
+          ]),
+        ),
+      );
+    assert.equal(offers.length, 3);
+    for (const offered of offers) {
+      assert.deepEqual([offered["edit_file"], offered["bash"]], [["path", "old", "new"], ["command"]]);
+      assert.deepEqual([offered["apply_patch"], offered["task"]], [undefined, undefined]);
+    }
+  },
+);
+
 const SUM = {
   "sum.py": "def add(a, b):\n    return a - b\n",
   "test_sum.py":

@@ -156,6 +156,7 @@ export function fakeAgent({
     clean: (text) => text,
     hooks: NO_HOOKS,
     tools,
+    offers: tools,
     intent: new RunIntent(),
     history: memory.history,
     rollBack: (to) => memory.rollBack(to),

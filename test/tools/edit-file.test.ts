@@ -101,9 +101,33 @@ test("an edit must have one of the two forms, and nothing more", async () => {
     { path: "f" },
     { path: "f", old: "a" },
     { path: "f", old: "a", new: "b", edits: [{ old: "a", new: "" }] },
+    {
+      path: "f",
+      old: "a",
+      new: "b",
+      edits: [
+        { old: "a", new: "b" },
+        { old: "c", new: "" },
+      ],
+    },
+    { path: "f", old: "", new: "b", edits: [{ old: "a", new: "b" }] },
   ])
     assert.equal((await call("edit_file", args)).kind, "invalid");
   assert.equal((await call("write_file", { path: "f", content: "x", append: true })).kind, "invalid");
+});
+
+test("an edit given in both forms, or beside an empty one, is made once", async () => {
+  const edits = [{ old: "a", new: "aa" }];
+  for (const args of [
+    { path: "f", old: "a", new: "aa", all: false, edits },
+    { path: "f", old: "a", new: "aa", edits: [...edits, ...edits] },
+    { path: "f", old: "", new: "", edits },
+    { path: "f", old: "a", new: "aa", edits: [] },
+  ]) {
+    const file = await reading("a\n");
+    assert.match(await file.says("edit_file", args), /^f: 1 place changed/);
+    assert.equal(await file.now(), "aa\n");
+  }
 });
 
 test("a rewritten file keeps its line ends and BOM, and loses no stray bytes", async () => {

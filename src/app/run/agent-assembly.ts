@@ -113,6 +113,9 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     get tools() {
       return state.tools;
     },
+    get offers() {
+      return state.offers;
+    },
     intent: new RunIntent(),
     history,
     rollBack: (to) => {

@@ -99,7 +99,7 @@ export class Conversation {
   /** What was learnt of a model's token count stays until another model is asked. */
   sizeFor(model: string): PromptSize {
     if (this.#size?.model !== model)
-      this.#size = { model, size: new PromptSize(model, () => this.state.tools) };
+      this.#size = { model, size: new PromptSize(model, () => this.state.offers) };
     return this.#size.size;
   }
 }

@@ -265,7 +265,7 @@ async function contextFor(
     outputs: session.outputs,
     state,
     provider: model.provider(),
-    size: new PromptSize(settings.chat_model, () => state.tools),
+    size: new PromptSize(settings.chat_model, () => state.offers),
     briefing: briefingFrom(box, pinned, { history: state.memory.history, signal }),
     limits,
     approver: remembering(

@@ -2,9 +2,11 @@ import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
 import { refusedBy } from "../../agent/approvers.ts";
 import { Memory } from "../../agent/memory.ts";
+import { offersOf } from "../../agent/simple-tools.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type AnyTool, type Extensions, type Hooks, NO_HOOKS } from "../../core/tool.ts";
+import type { ToolOffer } from "../../core/model-provider.ts";
 import type { Plan } from "../../core/run-record.ts";
 import type { Box, Index } from "../../core/ports.ts";
 import { parkedIn, type Session, type SessionRecord, type SessionStore } from "../../core/session.ts";
@@ -30,6 +32,8 @@ export interface SessionState {
   readonly memory: Memory;
   /** The current tools: the built-in ones, then those that users added. */
   readonly tools: readonly AnyTool[];
+  /** What the model is told of them. */
+  readonly offers: readonly ToolOffer[];
   readonly hooks: Hooks;
   readonly childTools: (child: Memory) => readonly AnyTool[];
   /** Sets the code that does the work of `task`. */
@@ -120,11 +124,15 @@ export function sessionState({
     ...(person === undefined ? {} : { person }),
   });
   const tools = withAdded(main, extensions.tools);
+  const offers = lastOffers();
   return {
     memory,
     hooks: extensions.hooks ?? NO_HOOKS,
     get tools() {
       return tools();
+    },
+    get offers() {
+      return offers(tools(), late.isWeak);
     },
     childTools: (child) => withAdded(builtIn(child), extensions.tools)(),
     subagentsBy: (subagents) => {
@@ -147,6 +155,16 @@ function withAdded(builtIn: readonly AnyTool[], added: () => readonly AnyTool[])
     const now = added();
     if (now !== last.added) Object.assign(last, { added: now, all: [...builtIn, ...now] });
     return last.all;
+  };
+}
+
+/** Returns the same list for the same tools: its size is measured once. */
+function lastOffers(): typeof offersOf {
+  let last: { tools: readonly ToolOffer[]; isWeak: boolean; offers: readonly ToolOffer[] } | undefined;
+  return (tools, isWeak) => {
+    if (last?.tools !== tools || last.isWeak !== isWeak)
+      last = { tools, isWeak, offers: offersOf(tools, isWeak) };
+    return last.offers;
   };
 }
 
