@@ -360,8 +360,13 @@ function setupFailed(all: readonly FailedStep[], partly: boolean): HarnessError 
   return new HarnessError(EXIT.failed, message, first?.remedy);
 }
 
-const titleOf = ({ run, folder }: Recipe["setup"][number]): string =>
-  folder === "." ? run : `${run} (in ${folder})`;
+const MAX_TITLE = 160;
+
+/** Detected commands may be long: their beginning is enough to recognise them. */
+function titleOf({ run, folder }: Recipe["setup"][number]): string {
+  const shown = run.length > MAX_TITLE ? `${run.slice(0, MAX_TITLE)}…` : run;
+  return folder === "." ? shown : `${shown} (in ${folder})`;
+}
 
 async function setupBox(making: Build, { image, volumes }: BuildingRecord): Promise<OwnedBox> {
   const { engine, host, settings, workspace, chosen, files, signal, warn } = making;

@@ -1,5 +1,6 @@
 import { lstat, readdir } from "node:fs/promises";
 import path from "node:path";
+import { isMember, nodeMembers } from "../../docker/environments/project-members.ts";
 import { headText } from "../../platform/safe-files.ts";
 
 /**
@@ -12,9 +13,12 @@ export async function projectCheck(
 ): Promise<string | undefined> {
   const top = await readdir(workspace).catch((): readonly string[] => []);
   const folders = TEST_FOLDERS.filter((folder) => top.includes(folder));
-  const below = await Promise.all(folders.map((folder) => namesIn(workspace, folder)));
-  const names = new Set([...top, ...below.flat()]);
-  return checkFor({ names, read: (name) => headText(path.join(workspace, name), MAX_BYTES) }, { scripts });
+  const read = (name: string): Promise<string> => headText(path.join(workspace, name), MAX_BYTES);
+  const below = await Promise.all([
+    ...folders.map((folder) => namesIn(workspace, folder)),
+    memberManifests(workspace, await memberPatterns(new Set(top), read)),
+  ]);
+  return checkFor({ names: new Set([...top, ...below.flat()]), read }, { scripts });
 }
 
 interface CheckOptions {
@@ -29,6 +33,46 @@ async function namesIn(workspace: string, folder: string): Promise<readonly stri
   const plain = await lstat(at).catch(() => undefined);
   if (plain?.isDirectory() !== true) return [];
   return (await readdir(at).catch(() => [])).map((name) => `${folder}/${name}`);
+}
+
+/** The patterns by which a workspace of npm, yarn, bun or pnpm names its members; empty if there are none. */
+async function memberPatterns(
+  names: ReadonlySet<string>,
+  read: ProjectTop["read"],
+): Promise<readonly string[]> {
+  const files = ["package.json", "pnpm-workspace.yaml"].filter((name) => names.has(name));
+  const texts = await Promise.all(files.map(async (name) => [name, await read(name)] as const));
+  return nodeMembers(new Map(texts)) ?? [];
+}
+
+const MAX_MEMBERS = 100;
+
+/** The manifests of members that lie directly in a folder that a pattern names, or are that folder. */
+async function memberManifests(workspace: string, patterns: readonly string[]): Promise<readonly string[]> {
+  if (patterns.length === 0) return [];
+  const heads = patterns
+    .map((each) => each.replace(/^(?:\.?\/)+/, ""))
+    .filter((each) => !each.startsWith("!"));
+  const parents = new Set(heads.map((each) => each.replace(/\/?[^/]*\*.*$/, "")));
+  const found = await Promise.all(
+    [...parents]
+      .filter((folder) => !folder.split("/").includes(".."))
+      .slice(0, MAX_MEMBERS)
+      .map(async (folder) => [folder, ...(await foldersIn(workspace, folder))]),
+  );
+  return [...new Set(found.flat())]
+    .filter((folder) => folder !== "" && isMember(patterns, folder))
+    .slice(0, MAX_MEMBERS)
+    .map((folder) => `${folder}/package.json`);
+}
+
+async function foldersIn(workspace: string, folder: string): Promise<readonly string[]> {
+  const at = path.join(workspace, folder);
+  if ((await lstat(at).catch(() => undefined))?.isDirectory() !== true) return [];
+  const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules")
+    .map(({ name }) => path.posix.join(folder, name));
 }
 
 export interface ProjectTop {
@@ -111,14 +155,33 @@ export async function checkFor(
     if (found !== undefined) return found;
   }
   const { names } = top;
+  const members = await testsOfMembers(top);
+  if (members !== undefined) return members;
   const found = (await pythonTests(top)) ?? nodeTests(names) ?? perlTests(names) ?? batsTests(names);
   return found ?? (scripts ? testScript(top) : undefined);
 }
 
 /** npm's own placeholder is not a test. */
+const PLACEHOLDER = /no test specified/;
+
 function npmTest(text: string): string | undefined {
   const script = scriptNamed(text, "test");
-  return script === undefined || /no test specified/.test(script) ? undefined : "npm test --silent";
+  return script === undefined || PLACEHOLDER.test(script) ? undefined : "npm test --silent";
+}
+
+/** For a workspace of packages whose top has no test of its own. A member's placeholder for a test would fail. */
+async function testsOfMembers({ names, read }: ProjectTop): Promise<string | undefined> {
+  const members = [...names].filter((name) => name.endsWith("/package.json")).toSorted();
+  const texts = await Promise.all(members.map(async (name) => [name, await read(name)] as const));
+  const tested = texts.filter(([, text]) => npmTest(text) !== undefined).map(([name]) => path.dirname(name));
+  if (tested.length === 0) return undefined;
+  const isPnpm = names.has("pnpm-workspace.yaml");
+  const isAll = texts.every(([name, text]) => tested.includes(path.dirname(name)) || !PLACEHOLDER.test(text));
+  if (isAll) return isPnpm ? "pnpm --recursive test" : "npm test --silent --workspaces --if-present";
+  const plain = tested.filter((folder) => /^[\w@][\w@./-]*$/.test(folder));
+  if (plain.length === 0) return undefined;
+  const each = plain.map((folder) => (isPnpm ? `--filter ./${folder}` : `--workspace ${folder}`)).join(" ");
+  return isPnpm ? `pnpm ${each} test` : `npm test --silent ${each}`;
 }
 
 function denoTest(text: string): string {

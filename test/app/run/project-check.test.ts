@@ -130,3 +130,32 @@ test("only plain files determine the command: no link that leads out, no folder 
   assert.equal(await projectCheck(place.at("linked")), undefined);
   assert.equal(await projectCheck(place.at("nosuch")), undefined);
 });
+
+test("a workspace of packages without a test at its top runs its members' tests", async () => {
+  const none = "{}";
+  const table: readonly (readonly [Readonly<Record<string, string>>, string | undefined])[] = [
+    [{ "packages/a/package.json": SCRIPT, "packages/b/package.json": none }, "--workspaces --if-present"],
+    [{ "packages/a/package.json": SCRIPT, "packages/b/package.json": PLACEHOLDER }, "--workspace packages/a"],
+    [{ "packages/a/package.json": PLACEHOLDER, "packages/b/package.json": none }, undefined],
+    [{ "packages/a;b/package.json": SCRIPT, "packages/b/package.json": PLACEHOLDER }, undefined],
+    [{ "other/a/package.json": SCRIPT }, undefined],
+    [{ "packages/old/package.json": SCRIPT }, undefined],
+  ];
+  const manifest = JSON.stringify({ workspaces: ["packages/*", "!packages/old", "../away/*"] });
+  for (const [files, command] of table) {
+    await using place = await scratch({ "package.json": manifest, ...files });
+    const wanted = command === undefined ? undefined : `npm test --silent ${command}`;
+    assert.equal(await projectCheck(place.path), wanted, JSON.stringify(files));
+  }
+  await using pnpm = await scratch({
+    "package.json": none,
+    "pnpm-workspace.yaml": 'packages:\n  - "libs/**"\n',
+    "libs/a/package.json": SCRIPT,
+  });
+  assert.equal(await projectCheck(pnpm.path), "pnpm --recursive test");
+  assert.equal(
+    await of({ "package.json": SCRIPT, "packages/a/package.json": SCRIPT }),
+    "npm test --silent",
+    "the top's own test counts",
+  );
+});
