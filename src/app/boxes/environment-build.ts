@@ -1,7 +1,6 @@
 import { createWriteStream, type WriteStream } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { once } from "node:events";
-import path from "node:path";
 import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { engineText } from "../../core/addresses.ts";
@@ -26,7 +25,13 @@ import {
 import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
 import { namedHosts } from "../../docker/environments/project-needs.ts";
 import { buildInPlace, byProductsLast } from "../../docker/environments/python-project.ts";
-import { type FailedStep, Silence, SILENT_MS, stepFailed } from "../../docker/environments/system-layer.ts";
+import {
+  type FailedStep,
+  Silence,
+  SILENT_MS,
+  stepFailed,
+  stepTitle,
+} from "../../docker/environments/system-layer.ts";
 import { VERSIONS_SCRIPT, versionsGot } from "../../docker/environments/system-steps.ts";
 import { CACHE, toolVariables } from "../../docker/environments/tool-variables.ts";
 import {
@@ -337,7 +342,7 @@ async function runSteps(
     reportStep(making, {
       at: making.layerSteps + index + 1,
       of: making.layerSteps + recipe.setup.length,
-      title: titleOf(step),
+      title: stepTitle(step),
     });
     const fault = await runStep(box, step, making);
     if (fault !== undefined && step.optional === true)
@@ -358,14 +363,6 @@ function setupFailed(all: readonly FailedStep[], partly: boolean): HarnessError 
   const rest = partly ? ["the environment has what the other projects need"] : [];
   const message = [...errors.map(({ message: text }) => text), ...rest].join("\n");
   return new HarnessError(EXIT.failed, message, first?.remedy);
-}
-
-const MAX_TITLE = 160;
-
-/** Detected commands may be long: their beginning is enough to recognise them. */
-function titleOf({ run, folder }: Recipe["setup"][number]): string {
-  const shown = run.length > MAX_TITLE ? `${run.slice(0, MAX_TITLE)}…` : run;
-  return folder === "." ? shown : `${shown} (in ${folder})`;
 }
 
 async function setupBox(making: Build, { image, volumes }: BuildingRecord): Promise<OwnedBox> {
@@ -435,19 +432,14 @@ async function runStep(
   return exit_code === 0
     ? undefined
     : {
-        title: titleOf(step),
+        title: stepTitle(step),
         output: Buffer.concat(last).toString("utf8"),
         reason: silence.why ?? reason,
         refused,
-        named: namedFor(step, making),
+        named: namedHosts(making.chosen.notTaken, step.folder).filter(
+          (host) => !making.settings.allow_domains.includes(host),
+        ),
       };
-}
-
-/** Hosts that the step's project names, that no preset grants, and that the user has not granted. */
-function namedFor({ folder }: Recipe["setup"][number], { chosen, settings }: Build): readonly string[] {
-  const own = chosen.notTaken.filter(({ from }) => path.posix.dirname(from) === folder);
-  const granted = new Set(settings.allow_domains);
-  return namedHosts(own.map(({ what }) => what)).filter((host) => !granted.has(host));
 }
 
 async function outputOf(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {

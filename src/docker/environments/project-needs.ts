@@ -1,4 +1,5 @@
-import type { Recipe } from "./recipe.ts";
+import path from "node:path";
+import type { Recipe, TakenItem } from "./recipe.ts";
 
 /** What the readers of ecosystems share: the files of a folder, and what they say. */
 
@@ -63,11 +64,9 @@ export function unpreset(
   return `${tool}'s registry is in no preset: --allow-domain ${[...hosts].join(",")}`;
 }
 
-/** The hosts that such lines name. */
-export const namedHosts = (lines: readonly string[]): readonly string[] => [
-  ...new Set(
-    lines
-      .flatMap((line) => (/--allow-domain ([a-z0-9.,-]+)$/.exec(line)?.[1] ?? "").split(","))
-      .filter(Boolean),
-  ),
-];
+/** The hosts that such lines about a folder's files name. */
+export function namedHosts(lines: readonly TakenItem[], folder: string): readonly string[] {
+  const own = lines.filter(({ from }) => path.posix.dirname(from) === folder);
+  const named = own.map(({ what }) => /--allow-domain ([a-z0-9.,-]+)$/.exec(what)?.[1] ?? "");
+  return [...new Set(named.flatMap((hosts) => hosts.split(",")).filter((host) => host !== ""))];
+}

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Recipe } from "./recipe.ts";
 import { constants } from "node:os";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ExecRequest } from "../../core/ports.ts";
@@ -309,6 +310,14 @@ export interface FailedStep {
   readonly named?: readonly string[];
   /** The next build continues at this step. */
   readonly continues?: boolean;
+}
+
+const MAX_TITLE = 160;
+
+/** Detected commands may be long: their beginning is enough to recognise them. */
+export function stepTitle({ run, folder }: Recipe["setup"][number]): string {
+  const shown = run.length > MAX_TITLE ? `${run.slice(0, MAX_TITLE)}…` : run;
+  return folder === "." ? shown : `${shown} (in ${folder})`;
 }
 
 /** Lines without a word of their own, and where npm keeps its log inside the box. */

@@ -86,7 +86,9 @@ test("for a registry without a preset, the hosts that it sends to for its files 
   const lock = '{"packages":[{"dist":{"url":"https://api.github.com/repos/a/b/zipball/1"}}]}';
   const locked = notTakenOf({ "composer.json": "{}", "composer.lock": lock });
   assert.match(locked, /--allow-domain api\.github\.com,codeload\.github\.com$/);
-  assert.deepEqual(namedHosts(locked.split("\n")), ["api.github.com", "codeload.github.com"]);
+  const lines = [{ what: locked, from: "a/composer.json" }];
+  assert.deepEqual(namedHosts(lines, "a"), ["api.github.com", "codeload.github.com"]);
+  assert.deepEqual(namedHosts(lines, "."), []);
   const off = '{"repositories":[{"type":"path","url":"own"},{"packagist.org":false}]}';
   assert.match(notTakenOf({ "composer.json": off }), /--allow-domain HOST$/);
 });
