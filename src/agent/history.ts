@@ -3,7 +3,8 @@
 import type { Message, PromptParts, ToolCall, ToolOffer } from "../core/model-provider.ts";
 import type { Compaction, SessionRecord } from "../core/session.ts";
 import { promptBytes, TokenEstimator } from "../models/token-usage.ts";
-import { excerpt, standingPart } from "./prompt.ts";
+import { standingPart } from "./prompt.ts";
+import { excerpt } from "./prompt-text.ts";
 
 /** Begins messages of harness itself, which have the role of the user. */
 export const NOTICE = "[harness] ";

@@ -1,12 +1,10 @@
-/**
- * What the model reads before its first request: the system prompt, the project's instructions and the skills. Text of
- * others enters a prompt only through the functions at the end.
- */
+/** What the model reads before its first request: the system prompt, the project's instructions and the skills. */
 
 import type { Mode } from "../core/decision.ts";
 import { folderBefore } from "../core/file-names.ts";
 import { isPreset } from "../core/network.ts";
-import { clipped, firstOf, wholeBefore, wholeFrom } from "../core/wording.ts";
+import { clipped, firstOf } from "../core/wording.ts";
+import { bytesOf, firstBytes, oneLine, quoted, untagged } from "./prompt-text.ts";
 
 /** Facts that stay the same for a whole session: no clock, no counters. */
 interface PromptFacts {
@@ -240,36 +238,4 @@ export function renderSkills(skills: readonly ListedSkill[]): {
 function namesWithin(names: readonly string[], room: number): readonly string[] {
   let used = 0;
   return names.filter((name) => (used += name.length + 2) <= room);
-}
-
-const encoder = new TextEncoder();
-
-const bytesOf = (text: string): number => Buffer.byteLength(text);
-
-/** The head of a text in at most this many bytes, without splitting a character. */
-export function firstBytes(text: string, most: number): string {
-  if (most <= 0) return "";
-  const { read } = encoder.encodeInto(text, new Uint8Array(Math.min(most, text.length * 3)));
-  return text.slice(0, read);
-}
-
-/** Removes what could open or close the instructions element, and characters that a person could not see. */
-export const untagged = (text: string): string =>
-  text
-    .replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "")
-    .replace(/<(?=[\s/]*project_instructions)/gi, "&lt;");
-
-/** One line in quotes that the text cannot close. */
-const quoted = (text: string): string => JSON.stringify(oneLine(text)).replaceAll("<", "&lt;");
-
-/** One line without invisible characters. */
-export const oneLine = (text: string): string =>
-  untagged(text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")).trim();
-
-/** Head and tail of a text that is too long, with a mark between them for what is left out; no character is split. */
-export function excerpt(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const head = wholeBefore(text, Math.ceil(most * 0.7));
-  const tail = wholeFrom(text, text.length - Math.floor(most * 0.3));
-  return `${text.slice(0, head)}\n[… ${tail - head} characters left out …]\n${text.slice(tail)}`;
 }

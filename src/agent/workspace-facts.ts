@@ -2,7 +2,8 @@
 
 import type { Box } from "../core/ports.ts";
 import { clipped } from "../core/wording.ts";
-import { type InstructionFile, instructionsOrNames, oneLine } from "./prompt.ts";
+import { type InstructionFile, instructionsOrNames } from "./prompt.ts";
+import { oneLine } from "./prompt-text.ts";
 
 const TIME_LIMIT_MS = 5000;
 /** Most bytes of output that are read. */

@@ -2,7 +2,7 @@
 
 import type { CallForm, Hold, JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
 import { isFields } from "../core/raw-data.ts";
-import { readArguments } from "./reply.ts";
+import { readArguments } from "./native-calls.ts";
 import { notOffered, OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
 import type { TextCallReader } from "./text-calls/text-protocol.ts";
 

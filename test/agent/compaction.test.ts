@@ -3,15 +3,14 @@ import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
 import type { Message, ModelFailure } from "../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
+import { Compactor, type CompactorOptions } from "../../src/agent/compaction.ts";
 import {
-  ARTIFACT_REQUEST,
-  ARTIFACT_SCHEMA,
-  Compactor,
-  type CompactorOptions,
-  mergeArtifacts,
-  readArtifact,
-  renderArtifact,
-} from "../../src/agent/compaction.ts";
+  mergeSummaries,
+  readSummary,
+  renderSummary,
+  SUMMARY_REQUEST,
+  SUMMARY_SCHEMA,
+} from "../../src/agent/conversation-summary.ts";
 import { History } from "../../src/agent/history.ts";
 
 const never = new AbortController().signal;
@@ -123,7 +122,7 @@ test("where dropping results is not enough, an artifact replaces the older part"
   assert.ok(left > 0.15 * WINDOW && left <= 0.24 * WINDOW, `${left}`);
   const [request] = asked;
   assert.deepEqual(request?.slice(0, -1), before.slice(0, before.length - kept.length));
-  assert.deepEqual(request?.at(-1), ask(ARTIFACT_REQUEST));
+  assert.deepEqual(request?.at(-1), ask(SUMMARY_REQUEST));
 });
 
 test("the previous artifact is part of what is summarised, and its decisions survive", async () => {
@@ -377,8 +376,8 @@ Done:
 - added a failing test`;
 
 const read = (reply: string): string => {
-  const artifact = readArtifact(reply);
-  return artifact === undefined ? "nothing" : renderArtifact(artifact);
+  const artifact = readSummary(reply);
+  return artifact === undefined ? "nothing" : renderSummary(artifact);
 };
 
 for (const [name, reply] of [
@@ -425,9 +424,9 @@ test("an artifact is bounded in its lists, its lines and its total length", () =
 });
 
 const merged = (earlier: string, reply: string): string => {
-  const now = readArtifact(reply);
+  const now = readSummary(reply);
   assert.ok(now !== undefined);
-  return renderArtifact(mergeArtifacts(earlier, now));
+  return renderSummary(mergeSummaries(earlier, now));
 };
 
 test("sections missing from a new artifact are carried over from the previous one", () => {
@@ -460,9 +459,9 @@ test("decisions survive ten compactions that never repeat them", () => {
 });
 
 test("the request for an artifact is short, and its schema lists every part", () => {
-  assert.ok(Buffer.byteLength(ARTIFACT_REQUEST) < 1000);
-  assert.match(ARTIFACT_REQUEST, /JSON only, call no tool/);
-  const { properties, required } = ARTIFACT_SCHEMA;
+  assert.ok(Buffer.byteLength(SUMMARY_REQUEST) < 1000);
+  assert.match(SUMMARY_REQUEST, /JSON only, call no tool/);
+  const { properties, required } = SUMMARY_SCHEMA;
   assert.deepEqual(required, Object.keys(whole));
   assert.deepEqual(properties, {
     goal: { type: "string" },

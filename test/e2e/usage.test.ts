@@ -4,7 +4,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import test, { after, describe } from "node:test";
 import { hostFrom } from "../../src/app/host.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
-import { filesOf } from "../../src/docker/environments/recipe.ts";
+import { filesOf } from "../../src/docker/environments/environment-record.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 

@@ -23,7 +23,7 @@ import {
   finishRecord,
   readRecord,
   recordFrom,
-} from "../../docker/environments/recipe.ts";
+} from "../../docker/environments/environment-record.ts";
 import { ENVIRONMENTS_FILE, noTreeAt, type RowEnvironment } from "../../kubernetes/batch-trees.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { replaceFile } from "../../platform/safe-files.ts";

@@ -10,8 +10,8 @@ import { AbsentImage } from "../../docker/box-image.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import { isElsewhere } from "../../docker/engine-endpoint.ts";
 import type { Engine } from "../../docker/engine.ts";
+import { type Bases, type Recipe } from "../../docker/environments/recipe.ts";
 import {
-  type Bases,
   type BuildingRecord,
   type EnvironmentFiles,
   type EnvironmentRecord,
@@ -20,8 +20,7 @@ import {
   noteBuilding,
   readBuilding,
   readRecord,
-  type Recipe,
-} from "../../docker/environments/recipe.ts";
+} from "../../docker/environments/environment-record.ts";
 import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
 import { namedHosts } from "../../docker/environments/project-needs.ts";
 import { buildInPlace, byProductsLast } from "../../docker/environments/python-project.ts";

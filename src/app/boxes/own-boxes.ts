@@ -16,7 +16,7 @@ import {
   forgetEnvironment,
   readBuilding,
   readRecord,
-} from "../../docker/environments/recipe.ts";
+} from "../../docker/environments/environment-record.ts";
 import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
 import {
   isLayerUsed,

@@ -1,16 +1,14 @@
 import { lstat, realpath } from "node:fs/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
+import { type Bases, environmentKey, type Recipe } from "../../docker/environments/recipe.ts";
 import {
-  type Bases,
   type EnvironmentFiles,
-  environmentKey,
   type EnvironmentRecord,
   filesOf,
   finishRecord,
   readRecord,
-  type Recipe,
-} from "../../docker/environments/recipe.ts";
+} from "../../docker/environments/environment-record.ts";
 import { podImage, removePodImages, volumeFolder } from "../../docker/environments/environment-store.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { imageTag, readImageInputs } from "../../docker/image-inputs.ts";

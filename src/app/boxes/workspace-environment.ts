@@ -9,12 +9,10 @@ import {
   addedTo,
   type Bases,
   environmentKey,
-  type EnvironmentRecord,
-  filesOf,
   type FoundRecipe,
   readRecipe,
-  readRecord,
 } from "../../docker/environments/recipe.ts";
+import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
 import { volumesOf } from "../../docker/environments/environment-store.ts";
 import { isImageThere } from "../../docker/image-progress.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";

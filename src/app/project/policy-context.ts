@@ -64,7 +64,7 @@ async function environmentPrograms(
   workspace: string,
   env: Settings["env"],
 ): Promise<ReadonlySet<string>> {
-  const { filesOf, readRecord } = await import("../../docker/environments/recipe.ts");
+  const { filesOf, readRecord } = await import("../../docker/environments/environment-record.ts");
   const record = await readRecord(filesOf(places.state, workspace, env ?? ""));
   const folders = record?.recipe.folders.map((folder) => path.join(workspace, folder));
   return new Set([...(record?.installed?.programs ?? []), ...(folders ?? [])]);

@@ -6,7 +6,8 @@ import {
   WriteOrder,
 } from "../../agent/background-tasks.ts";
 import { boundResult } from "../../agent/call-result.ts";
-import { ARTIFACT_SCHEMA, Compactor, type CompactorOptions } from "../../agent/compaction.ts";
+import { Compactor, type CompactorOptions } from "../../agent/compaction.ts";
+import { SUMMARY_SCHEMA } from "../../agent/conversation-summary.ts";
 import type { History, PromptSize } from "../../agent/history.ts";
 import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
@@ -208,7 +209,7 @@ function compactorFor(
     summarise: async (messages, signal) => {
       const reply = await askAside(
         agent(),
-        { messages, format: ARTIFACT_SCHEMA, purpose: "compaction" },
+        { messages, format: SUMMARY_SCHEMA, purpose: "compaction" },
         signal,
       );
       if (reply.kind === "failed") return reply.failure;

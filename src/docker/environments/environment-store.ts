@@ -13,7 +13,7 @@ import {
   STAGE_LABEL,
 } from "./system-layer.ts";
 import { RUNNER_FOLDER } from "../box-image.ts";
-import type { EnvironmentRecord } from "./recipe.ts";
+import type { EnvironmentRecord } from "./environment-record.ts";
 
 const STATE_LABEL = "dev.harness.environment_state";
 /** The system layer that a volume belongs to: it is in use while such a volume exists, in any state folder. */

@@ -5,7 +5,7 @@ import { hostFrom } from "../../../src/app/host.ts";
 import { lazyJudge } from "../../../src/app/project/policy-context.ts";
 import { noteBuilt } from "../../fixtures/built-environment.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { filesOf, finishRecord } from "../../../src/docker/environments/recipe.ts";
+import { filesOf, finishRecord } from "../../../src/docker/environments/environment-record.ts";
 
 test("npx of a package installed in the workspace is judged as that program, and of anything else as an installation", async () => {
   await using place = await scratch();
