@@ -74,7 +74,7 @@ interface Around {
 
 /** Loopback addresses: inside a box they are the box itself. */
 export const isOwnHost = (host: string): boolean =>
-  /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/.test(host);
+  /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){1,3}|0\.0\.0\.0|\[::1\])$/.test(host);
 
 /** Whether all hosts are granted and none is denied: by name, or below a name given with `*.` in front. */
 export const areGranted = (
@@ -237,15 +237,20 @@ const couldShow = (effect: Effect): boolean =>
     (effect.from === "project" || effect.from === "inline" || effect.from === "input")) ||
   (effect.kind === "read" && effect.path === null);
 
+const PROGRAM = /[\s()].*["'`]|["'`].*[\s()]/s;
+
 /** A word of the command, or the value in it, is the path of a secret or of a hidden file. */
 function namesKept(called: Called | undefined, code: string | undefined, around: Around): boolean {
   const [, ...words] = called?.words ?? [];
   return words.some(
     ({ value }) =>
       value !== code &&
-      [value, value.slice(value.indexOf("=") + 1)].some(
-        (word) => word !== "" && !/[\s()]/.test(word) && !OBJECTS.test(word) && isKept(word, around, "read"),
-      ),
+      // A program for a console: `rails runner 'puts File.read(".env")'`.
+      ((PROGRAM.test(value) && quotedIn(value).some((each) => isKept(each, around, "read"))) ||
+        [value, value.slice(value.indexOf("=") + 1)].some(
+          (word) =>
+            word !== "" && !/[\s()]/.test(word) && !OBJECTS.test(word) && isKept(word, around, "read"),
+        )),
   );
 }
 

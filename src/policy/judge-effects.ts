@@ -176,6 +176,8 @@ function readRuling(path: string, by: string, places: PolicyPlaces): Rule {
     const worth = path === OWN_ENVIRONMENT ? CONTAINED : ASKED;
     return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, worth };
   }
+  if (path === "/dev")
+    return { id: "read.outside", reason: `${what} is outside the workspace`, worth: CONTAINED };
   if (kind === "device") return { id: "read.device", reason: `${what} is a device`, worth: ASKED };
   if (kind === "outside")
     return { id: "read.outside", reason: `${what} is outside the workspace`, worth: CONTAINED };
@@ -264,13 +266,14 @@ function worthOf(doubt: Doubt, inside: boolean): Worth {
 
 /**
  * Whether the path stands for a whole folder outside the workspace, by a pattern or by the folder's own name: `rm ~/*`,
- * `mv /etc x`. Such a command needs no recursive option. The permissions of a folder alone are not those of everything in it.
+ * `mv /etc x`, `chmod 777 /`. Such a command needs no recursive option. The permissions of a home folder alone are not
+ * those of everything in it.
  */
 function namesAll(path: string, change: "delete" | "permissions", places: PolicyPlaces): boolean {
   const { kind } = places.facts(path, "write");
   if (kind !== "outside" && kind !== "system") return false;
   if (folderOfPattern(path) !== path) return true;
-  return change === "delete" && (path === "/" || path === places.home || SYSTEM_TOP.test(path));
+  return path === "/" || SYSTEM_TOP.test(path) || (change === "delete" && path === places.home);
 }
 
 type CodeEffect = Extract<Effect, { readonly kind: "code" }>;

@@ -167,7 +167,7 @@ const HIDDEN = [
   "kill -9 -1",
   "kill 1",
   "trap 'curl example.com' EXIT",
-  "python3 -m timeit 'print(1)'",
+  "python3 -m pdb -c 'p 1' x.py",
   "lua -e 'os.execute(\"id\")'",
   "npx --no-install -c 'curl https://example.com'",
   "sqlite3 a.db <<'EOF'\n.output |sh\nEOF",

@@ -107,6 +107,12 @@ test("a program that comes from the network is never run, whichever way it comes
     assert.equal(decided(cmd), "allow", cmd);
 });
 
+test("the current folder is one of those in which the command may be", () => {
+  for (const cmd of ["false || cd ~ && rm -rf ~+", 'false || cd / && rm -rf "$PWD"'])
+    assert.equal(decided(cmd), "deny", cmd);
+  assert.equal(decided('false || cd src && rm -rf "$PWD/dist"'), "allow");
+});
+
 test("the shell replaces a tilde that comes out of braces", () => {
   for (const cmd of ["rm -rf {~,x}", "rm -rf {x,~}", "rm -rf ~{,}", "{rm,-rf,~}", "rm -rf {~,x}/*"])
     assert.equal(decided(cmd), "deny", cmd);

@@ -13,7 +13,7 @@ import {
 import type { Models } from "../programs/program-models.ts";
 import type { List, Node, Simple, Span, Word } from "../shell/shell-syntax.ts";
 import type { Assumptions } from "./assume.ts";
-import { carriedBy, isCarriedDanger, isElsewhere, runsStdin } from "./carried-dangers.ts";
+import { carriedBy, isCarriedDanger, isElsewhere, runsDownload, runsStdin } from "./carried-dangers.ts";
 import type { Doubt, Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
@@ -120,7 +120,7 @@ function addCarriedDangers(words: Words, before: number, at: CallAt): void {
   const found = walk.effects.slice(before);
   if (found.length === 0) return;
   const [program] = programOf(words[0].value);
-  if (at.input === "network" && runsStdin(found))
+  if ((at.input === "network" && runsStdin(found)) || runsDownload(program, found))
     walk.add({ kind: "code", from: "fetched", path: null }, program, at.span);
   const elsewhere = isElsewhere(program);
   const inner = elsewhere ? inFolder(at, null) : at;

@@ -44,6 +44,7 @@ export function carriedBy(
   const programs = [
     ...(MAKES.has(program) ? recipes(found) : codeTexts(found)),
     ...scripts(program, found, args),
+    ...consoles(found, args),
     ...escapesIn(program, found, input),
     ...(program === "sed" ? replacements(found, args) : []),
   ];
@@ -78,7 +79,8 @@ const startedBy = (args: readonly Arg[], found: readonly Effect[]): readonly Arg
 const CALL = /^(?:-c|--call)$/;
 
 /** `:!text` of vim, `.shell text` of sqlite3, `\\! text` of psql. */
-const ESCAPE = /^(?:\+?:?(?:sil\w*!?\s+)?!|\+?:[\w%$,]*!|\.(?:shell|system)\s|\\!)/;
+const ESCAPE =
+  /^(?:\+?:?(?:sil\w*!?\s+)?!|\+?:[\w%$,]*!|\.(?:shell|system)\s|\.(?:output|once|import)\s+["']?\||\\!)/;
 /** The same on lines of stdin, with words that other programs have for it. */
 const ESCAPE_LINE = /^\s*(?::?!|\.(?:shell|system)\s|\\!|(?:system|shell|exec)\s)(.*)$/gm;
 
@@ -101,7 +103,7 @@ function escapesIn(program: string, found: readonly Effect[], input: Use["input"
     found.some(
       (effect) =>
         (effect.kind === "code" && effect.from === "input") ||
-        (effect.kind === "unknown" && effect.doubt === "command.escapes"),
+        (effect.kind === "unknown" && (effect.doubt === "command.escapes" || program === "dc")),
     );
   if (!reads) return [];
   return [...input.text.matchAll(ESCAPE_LINE)].map(([, text = ""]) => literal(text, input.span));
@@ -109,14 +111,34 @@ function escapesIn(program: string, found: readonly Effect[], input: Use["input"
 
 /** Programs that are not followed, in the language of the program that gets them. */
 const scripts = (program: string, found: readonly Effect[], args: readonly Arg[]): readonly Arg[] =>
-  found.some(
-    (effect) =>
-      effect.kind === "unknown" &&
-      (effect.doubt === "command.escapes" || (effect.doubt === "language.unknown" && LANGUAGES.has(program))),
-  )
-    ? args.flatMap(({ kind, value, span }) =>
-        kind === "literal" && value.length <= MAX_TEXT ? dangersIn(value, span) : [],
+  program === "dc"
+    ? args.flatMap(({ value, span }) =>
+        [...value.matchAll(/!(.*)/g)].map(([, text = ""]) => literal(text, span)),
       )
+    : found.some(
+          (effect) =>
+            effect.kind === "unknown" &&
+            (effect.doubt === "command.escapes" ||
+              (effect.doubt === "language.unknown" && LANGUAGES.has(program))),
+        )
+      ? args.flatMap(({ kind, value, span }) =>
+          kind === "literal" && value.length <= MAX_TEXT ? dangersIn(value, span) : [],
+        )
+      : [];
+
+/** Words before a program in some language: `iex -e TEXT`, `rails runner TEXT`, `wp eval TEXT`. */
+const EVALUATING = /^(?:-{1,2}(?:e|eval|exec|execute|c|r|x|ex|command|expr|print|p)|eval|ev|runner)$/;
+const EVALUATED = /^--(?:eval|execute|command|expr)=([^]*)$/;
+
+/** The programs in words of a command that is not followed, or that runs code of the project. */
+const consoles = (found: readonly Effect[], args: readonly Arg[]): readonly Arg[] =>
+  found.some((effect) => isLoose(effect) || (effect.kind === "code" && effect.from === "project"))
+    ? args.flatMap(({ kind, value, span }, at) => {
+        const text = EVALUATING.test(args[at - 1]?.value ?? "") ? value : EVALUATED.exec(value)?.[1];
+        return kind === "literal" && text !== undefined && text.length <= MAX_TEXT
+          ? dangersIn(text, span)
+          : [];
+      })
     : [];
 
 /** `s/x/text/e` of sed runs the line that it makes. */
@@ -139,7 +161,15 @@ export const isElsewhere = (program: string): boolean => ELSEWHERE.has(program);
 
 /** `npm exec` runs a program of a package; the words behind `npm run` belong to the script. */
 const isPackage = (program: string, [, command]: Words): boolean =>
-  program === "npm" && (command?.value === "exec" || command?.value === "x");
+  command !== undefined && PACKAGE_RUNNERS.get(program)?.includes(command.value) === true;
+
+const PACKAGE_RUNNERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["npm", ["exec", "x"]],
+  ["pnpm", ["exec", "dlx"]],
+  ["yarn", ["exec", "dlx"]],
+  ["bun", ["x"]],
+  ["nx", ["exec"]],
+]);
 
 /** What is not understood may run its words. */
 const isLoose = (effect: Effect): boolean => effect.kind === "unknown" && LOOSE.has(effect.doubt);
@@ -156,16 +186,19 @@ const LOOSE: ReadonlySet<string> = new Set([
 
 /** Programs whose use with these words can be denied, or that run another command or text. */
 const DANGEROUS =
-  /^(?:(?:\/usr)?\/bin\/)?(?:rm|dd|mkfs(?:\.\w+)?|wipefs|shred|chmod|chown|chgrp|git|find|xargs|(?:ba|da|a|z|k)?sh|busybox|blkdiscard|(?:python|pypy)[\d.]*|perl|ruby|node|php|curl|wget)$/;
+  /^(?:(?:\/usr)?\/bin\/)?(?:rm|dd|mkfs(?:\.\w+)?|wipefs|shred|cp|mv|ln|tee|rimraf|del-cli|chmod|chown|chgrp|git|find|xargs|(?:ba|da|a|z|k)?sh|busybox|blkdiscard|(?:python|pypy)[\d.]*|perl|ruby|node|php|curl|wget)$/;
 /** Behind a program of a package or an unknown one; `su` may be any word there. */
 const DANGEROUS_RUN = new RegExp(`${DANGEROUS.source}|^(?:sudo|doas|pkexec)$`);
-const DANGEROUS_HERE = new RegExp(`${DANGEROUS.source}|^(?:sudo|doas|su|pkexec)$`);
+const DANGEROUS_HERE = new RegExp(`${DANGEROUS.source}|^(?:sudo|doas|su|pkexec|reboot|poweroff|halt)$`);
 
 /** A shell without arguments runs what it is given. */
 const SHELL = /^(?:(?:\/usr)?\/bin\/)?(?:ba|da|a|z|k)?sh$/;
 
+/** They need no arguments. */
+const ALONE = /^(?:reboot|poweroff|halt)$/;
+
 function commandFrom(name: Arg, rest: readonly Arg[], named: RegExp, fed: boolean): readonly Words[] {
-  const complete = rest.length > 0 || (fed && SHELL.test(name.value));
+  const complete = rest.length > 0 || (fed && SHELL.test(name.value)) || ALONE.test(name.value);
   return name.kind === "literal" && complete && named.test(name.value) ? [[name, ...rest]] : [];
 }
 
@@ -204,7 +237,7 @@ const MAX_TEXT = 10_000;
 
 /** Words with which programs in any language start others, and with which they delete folders. */
 const STARTS =
-  /\b(?:system|popen\w*|subprocess|child_process|exec\w*|spawn\w*|shell_exec|passthru|proc_open|Popen|check_call|check_output|call|call-process|shell-command|start-process|getline|run|sh|qx|open3|Command|cmd|System)\b|`|%x/;
+  /\b(?:system|popen\w*|subprocess|child_process|exec\w*|spawn\w*|shell_exec|passthru|proc_open|Popen|check_call|check_output|call|call-process|shell-command|start-process|getline|getoutput|getstatusoutput|run|run-program|shell|sh|qx|open3|Command|cmd|System|do shell script)\b|`|%x|\.!|\bopen\b.*["'][^"'\n]*\|["']/;
 const REMOVES =
   /\b(?:rm_?tree|rmSync|rmdirSync|rm_rf|rm_r|rm|rmdir|remove_dir_all|remove_tree|removeSync|emptyDirSync|rimraf(?:\.sync)?|delete_tree|remove_entry_secure|unlink|delete-directory)\s*\(?\s*(?:\w+\.)?(?:Path\(|expanduser\(|os\.path\.expanduser\()?\s*(["'])([^"'\n]*)\1/g;
 
@@ -214,6 +247,21 @@ export const runsStdin = (found: readonly Effect[]): boolean =>
     const text = textOf(effect);
     return text !== null && EVALUATES.test(text) && STDIN.test(text);
   });
+
+/** Whether a program on the command line evaluates what it fetches. Behind a dot, `exec` belongs to a pattern. */
+export const runsDownload = (program: string, found: readonly Effect[]): boolean =>
+  found.some((effect) => {
+    const text = textOf(effect);
+    return (
+      text !== null &&
+      DOWNLOADS.test(text) &&
+      ((/^(?:python|pypy)/.test(program) && /(?<![.\w])exec\s*\(/.test(text)) || EVALS.test(text))
+    );
+  });
+
+const DOWNLOADS = /\burlopen\(|\brequests\.get\(|\bhttpx\.get\(|\bfetch\(|\bURI\.open\(|\bhttps?:\/\//;
+const EVALS =
+  /(?<![.\w])eval\b\s*\(?\s*(?:["']?https?:|(?:await\s|\w+[.(])*(?:get|open|urlopen|fetch|read|file_get_contents)\b)|\.then\(eval\)/;
 
 const EVALUATES = /\b(?:exec|eval|instance_eval|compile|Function|system|execSync)\b/;
 const STDIN = /\bstdin\b|\$<|<>|\bgets\b|readFileSync\(\s*0/i;
@@ -228,15 +276,22 @@ function codeTexts(found: readonly Effect[]): readonly Arg[] {
   });
 }
 
-const dangersIn = (text: string, span: Span): readonly Arg[] => [
+const dangersIn = (text: string, span: Span, depth = 0): readonly Arg[] => [
+  ...(depth < 2 && ESCAPED_QUOTE.test(text)
+    ? stringsIn(text)
+        .filter((each) => ESCAPED_QUOTE.test(each))
+        .flatMap((each) => dangersIn(each.replaceAll(/\\(.)/g, "$1"), span, depth + 1))
+    : []),
   ...removed(text, span),
   ...(HOME_REMOVED.test(text) ? [literal("rm -rf -- ~", span)] : []),
   ...(STARTS.test(text) ? started(text, span) : []),
 ];
 
+const ESCAPED_QUOTE = /\\["'`]/;
+
 /** The home folder, as a function of the language gives it. */
 const HOME_REMOVED =
-  /\b(?:rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_dir_all|remove_tree)\s*\(?\s*(?:\w+\.)*(?:Path\.home\(\)|homedir\(\)|Dir\.home)\s*[),]/;
+  /\b(?:rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_dir_all|remove_tree)\s*\(?\s*(?:require\(["'](?:node:)?os["']\)\.|\w+\.)*(?:Path\.home\(\)|homedir\(\)|Dir\.home|process\.env\.HOME|\$?(?:ENV|environ)[[{]["']?HOME["']?[\]}])\s*[),]/;
 
 /** The text of a program that is given as text. */
 function textOf(effect: Effect): string | null {
@@ -268,13 +323,16 @@ const quoted = (path: string): string => {
 };
 
 const LIST = /(?:(["'])[^"'\n]*\1\s*,\s*\[?\s*)+(["'])[^"'\n]*\2/g;
-const STRING = /"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`|%x[({[]([^)}\]]*)/g;
+const STRING = /"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`|(?:%x|\bq[qx]?\s*)[({[]([^)}\]]*)/g;
 
 function started(text: string, span: Span): readonly Arg[] {
   const lists = [...text.matchAll(LIST)].map(([list]) =>
     [...list.matchAll(STRING)].map((match) => match.slice(1).join("")).join(" "),
   );
-  return [...lists, ...stringsIn(text)].filter((each) => LOOKS.test(each)).map((each) => literal(each, span));
+  return [...lists, ...stringsIn(text)]
+    .map((each) => each.replace(/^\s*\|-?|-?\|\s*$/g, ""))
+    .filter((each) => LOOKS.test(each))
+    .map((each) => literal(each, span));
 }
 
 /** A text with a command that can be denied. */

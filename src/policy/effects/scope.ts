@@ -270,7 +270,9 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
   const known = resolver.scope.variables.get(name) ?? shellVariable(name, resolver);
   if (known === undefined) {
     resolver.inherits(name);
-    return unknownPart(quoted && name !== "@");
+    const unknown = unknownPart(quoted && name !== "@");
+    const [folder] = resolver.scope.folders;
+    return name === "PWD" && typeof folder === "string" ? { ...unknown, guess: folder } : unknown;
   }
   if (name === "@" || name === "*") return { ...unknownPart(false), guess: known.value };
   return knownPart(known, quoted);

@@ -167,8 +167,13 @@ interface RedirectAt extends At {
 export function redirectEffects(redirects: readonly Redirect[], at: RedirectAt): Use["input"] {
   let { input } = at;
   for (const redirect of redirects) input = redirectEffect(redirect, at) ?? input;
-  return input;
+  return redirects.length > 1 && readsItsOutput(redirects, at) ? "network" : input;
 }
+
+/** `>& /dev/tcp/HOST/PORT 0>&1`: stdin is the connection that the output goes to. */
+const readsItsOutput = (redirects: readonly Redirect[], { walk, scope }: RedirectAt): boolean =>
+  redirects.some(({ descriptor, operator }) => descriptor === 0 && operator.endsWith("&")) &&
+  redirects.some(({ target }) => walk.args([target], scope).some(isSocket));
 
 function redirectEffect(redirect: Redirect, at: RedirectAt): Use["input"] | null {
   const { operator, descriptor, target, span } = redirect;

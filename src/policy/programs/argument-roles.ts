@@ -139,6 +139,8 @@ const ENDS = /[/?#]/;
 const UNSURE = /[;\\\s]|@.*@/;
 const USER = /^[^@]*@/;
 
+const LOOPBACK = /^https?:\/\/\[::1\](?::\d+)?(?:\/[^*?[]*)?$/;
+
 /** User, host and port; for `user@host:path` everything up to the first slash. */
 function authorityOf(value: string): string | null {
   const scheme = SCHEME.exec(value)?.[0];
@@ -178,6 +180,8 @@ function hostIn(text: string): string | null {
 /** The host is literal, whatever patterns or expansions come after it. */
 function isPlain({ kind, value, loose }: Pick<Arg, "kind" | "value" | "loose">): boolean {
   if (kind === "literal") return true;
+  // Where no file has such a name, which is every time, the shell leaves `[::1]` as it is.
+  if (kind === "glob" && LOOPBACK.test(value)) return true;
   const slash = value.indexOf("/", SCHEME.exec(value)?.[0].length ?? 0);
   if (slash === -1) return false;
   if (kind === "glob") return value.search(/[*?[]/) > slash;

@@ -318,6 +318,9 @@ const CMAKE_TOOLS: Readonly<Record<string, readonly string[]>> = {
 };
 
 function cmakeTool([name, ...rest]: readonly Arg[], use: Use): readonly FoundEffect[] {
+  const [folder, ...command] = rest;
+  if (name?.value === "chdir" && folder !== undefined)
+    return use.command(command, { folder: use.place(folder) });
   const tool =
     name?.kind === "literal" && Object.hasOwn(CMAKE_TOOLS, name.value) ? CMAKE_TOOLS[name.value] : undefined;
   if (name === undefined || tool === undefined) return [];
@@ -346,6 +349,10 @@ export const BUILD_READERS: Readonly<Record<string, UseReader>> = {
     return [fixedEffect("project", use.folder, use.program), fixedEffect("ask", use.folder, use.program)];
   },
   "go addresses": goAddresses,
+  "module file": (use) => [
+    fixedEffect("settings", use.folder, use.program),
+    { kind: "write", path: use.folder },
+  ],
   "go fmt": goFormat,
   "cargo fmt": cargoFormats,
   "cargo deny": denyEffects,

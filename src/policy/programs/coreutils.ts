@@ -127,7 +127,9 @@ function linkEffects(use: Use): readonly FoundEffect[] {
       ? [nameInFolder(target, source.value, source)]
       : [beside, nameInFolder(target, source.value, source)];
   });
-  const effects = opened.map((arg): FoundEffect => ({ kind: "write", path: use.place(arg), span: arg.span }));
+  const effects = opened.flatMap((arg): readonly FoundEffect[] =>
+    (["read", "write"] as const).map((kind) => ({ kind, path: use.place(arg), span: arg.span })),
+  );
   return [...effects, ...writtenTargets(use)];
 }
 

@@ -62,12 +62,26 @@ function pythonProgram(first: Arg, rest: readonly Arg[], use: Use): readonly Fou
 /** Even a standard module may import a file of the same name from the current folder. */
 function pythonModule(module: Arg, rest: readonly Arg[], use: Use): readonly FoundEffect[] {
   const settings = fixedEffect("settings", use.folder, use.program);
+  if (module.kind === "literal" && module.value === "timeit") return [settings, ...timed(rest)];
   const known = module.kind === "literal" ? PYTHON_MODULES.get(module.value) : undefined;
   if (known !== undefined) return [settings, ...use.command([literalArg(known, module), ...rest])];
   return [
     { kind: "code", from: "project", path: use.folder, span: module.span },
     { ...use.doubt("operand.unknown", module), ...(isOwnModule(module, rest) ? { inside: true } : {}) },
   ];
+}
+
+/** The words of timeit are lines of a program, and so is its setting-up. */
+function timed(args: readonly Arg[]): readonly FoundEffect[] {
+  const lines: Arg[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] as Arg;
+    const attached = /^(?:-s|--setup=)([^]+)$/.exec(arg.value)?.[1];
+    if (attached !== undefined) lines.push({ ...arg, value: attached });
+    else if (/^(?:-[nru]|--(?:number|repeat|unit))$/.test(arg.value)) at += 1;
+    else if (!arg.value.startsWith("-")) lines.push(arg);
+  }
+  return lines.map(inlineEffects);
 }
 
 /** Standard and well-known modules that use the network or run other code. */
@@ -233,4 +247,5 @@ export const INTERPRETER_READERS: Readonly<Record<string, UseReader>> = {
   "python -m http.server": () => [{ kind: "network", hosts: [], inside: true }],
   "pytest reports": coverageReports,
   "writes a version": changesVersion,
+  "program as an argument": ({ operands: [text] }) => (text === undefined ? [] : [inlineEffects(text)]),
 };

@@ -8,6 +8,7 @@ import {
   programEffects,
   roleEffects,
   literalArg,
+  hasOption,
 } from "./argument-roles.ts";
 import {
   type Arg,
@@ -86,14 +87,15 @@ function npmTokens(use: Use): readonly FoundEffect[] {
     .map((arg) => use.doubt("operand.unknown", arg));
 }
 
-/** Writes the file, commits and tags. */
+/** Writes the file, and runs the project's scripts for it; commits and tags, unless told otherwise. */
 function changesVersion(use: Use): readonly FoundEffect[] {
-  return use.operands.length === 0
-    ? []
-    : [
-        { kind: "write", path: use.folder },
-        { kind: "repository", change: "local", what: use.program },
-      ];
+  if (use.operands.length === 0) return [];
+  const tags = !hasOption(use, "--no-git-tag-version");
+  return [
+    { kind: "write", path: use.folder },
+    ...(hasOption(use, "--ignore-scripts") ? [] : [fixedEffect("project", use.folder, use.program)]),
+    ...(tags ? [{ kind: "repository", change: "local", what: use.program } as const] : []),
+  ];
 }
 
 function changesPackage(use: Use): readonly FoundEffect[] {

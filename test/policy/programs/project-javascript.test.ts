@@ -31,7 +31,7 @@ describe("npm, pnpm and yarn", () => {
     "npx --no-install evil": "ask; code project",
     "npx --no-install -y jest": "ask; install; code project",
     "npm version": "allow; code settings",
-    "npm version patch": "ask; code settings; write .; repository local",
+    "npm version patch": "ask; code settings; write .; code project; repository local",
     "npm config get registry": "allow; code settings",
     "npm config get //x/:_authToken": "ask; code settings; operand.unknown //x/:_authToken",
     "npm pkg set a=b": "ask; write .",
