@@ -20,7 +20,7 @@ import { NOTHING_SEEN, preflight } from "./small-models.ts";
 import { repetitionAtEnd } from "./limits.ts";
 import { saysChanged, saysTestsPass } from "./ending/answer-words.ts";
 import { checkNote } from "./ending/verification.ts";
-import { NOTICE } from "./history.ts";
+import { NOTICE } from "./context/history.ts";
 import { withBoxLog, type HandoffReport } from "./ending/run-changes.ts";
 
 /** One request of the user. */

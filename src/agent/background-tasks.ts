@@ -5,7 +5,7 @@ import type { ParkedChild } from "../core/session.ts";
 import { failed, notRun, type ToolResult } from "../core/tool.ts";
 import { reported } from "../tools/task.ts";
 import type { TaskPart, Subagents, TaskLook } from "../tools/tool-context.ts";
-import type { TaskMemory } from "./memory.ts";
+import type { TaskMemory } from "./context/memory.ts";
 import { Stopped } from "./ending/outcome.ts";
 
 const MAX_RUNNING = 3;

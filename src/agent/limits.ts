@@ -6,7 +6,7 @@ import type { Message, Price, ToolCall, Usage } from "../core/model-provider.ts"
 import type { SpentBefore } from "../core/session.ts";
 import { counted, formatDuration } from "../core/wording.ts";
 import { costOf, NO_USAGE, sumUsage } from "../models/token-usage.ts";
-import { NOTICE } from "./history.ts";
+import { NOTICE } from "./context/history.ts";
 
 /** What a run may spend. A field that is left out sets no limit. */
 export interface LimitValues {

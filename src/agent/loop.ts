@@ -4,7 +4,7 @@ import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { endUnfinished, readCall, runCall, waves } from "./call.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
-import { NOTICE } from "./history.ts";
+import { NOTICE } from "./context/history.ts";
 import { ask, askAside, type ModelReply } from "./model-request.ts";
 import type { Demand } from "./next-reply.ts";
 import { askOutsideConversation } from "./small-models.ts";

@@ -1,7 +1,7 @@
 import type { Hold, ToolCall } from "../core/model-provider.ts";
 import { holdsMask } from "../core/secrets.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { oneLine } from "./prompt-text.ts";
+import { oneLine } from "./context/prompt-text.ts";
 import { COMPLEX_TOOLS, SIMPLE_ARGUMENTS } from "./simple-tools.ts";
 
 /** Default when no other is set: tools need the likely word, not a creative one. */

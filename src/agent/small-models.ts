@@ -12,7 +12,7 @@ import { ownLines } from "./ending/verification.ts";
 import { ask, type ReplacementRequest, type ModelReply } from "./model-request.ts";
 import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
 import { clipped } from "../core/wording.ts";
-import { excerpt, firstBytes, oneLine } from "./prompt-text.ts";
+import { excerpt, firstBytes, oneLine } from "./context/prompt-text.ts";
 import type { FailingCheck } from "./ending/whole-files.ts";
 
 /** Bytes of names and of files that are shown with the task: less than 1,000 tokens in all. */

@@ -3,12 +3,12 @@ import { type AnyTool, NO_HOOKS, type ToolResult } from "../core/tool.ts";
 import type { ParkedChild } from "../core/session.ts";
 import type { TaskPart, Subagents } from "../tools/tool-context.ts";
 import { type LoopEnd, NEW_BOX, PlainAnswer, Stopped } from "./ending/outcome.ts";
-import type { Compactor } from "./compaction.ts";
-import type { History } from "./history.ts";
+import type { Compactor } from "./context/compaction.ts";
+import type { History } from "./context/history.ts";
 import { Guard, Malformed } from "./limits.ts";
 import { runLoop } from "./loop.ts";
 import { offersOf } from "./simple-tools.ts";
-import type { ChildMemory, Memory } from "./memory.ts";
+import type { ChildMemory, Memory } from "./context/memory.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { type SubagentStart, headOf, type Subagent } from "./background-tasks.ts";
 

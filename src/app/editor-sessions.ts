@@ -1,5 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
-import { NOTICE } from "../agent/history.ts";
+import { NOTICE } from "../agent/context/history.ts";
 import type { Config, ConfigRequest } from "../config/load-config.ts";
 import { type Mode, MODES } from "../core/decision.ts";
 import { EXIT, type ExitCode, HarnessError, UnknownSession } from "../core/errors.ts";

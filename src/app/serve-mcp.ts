@@ -1,5 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
-import { networkOf } from "../agent/prompt.ts";
+import { networkOf } from "../agent/context/prompt.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { CanaryTouched, type ExitCode } from "../core/errors.ts";
@@ -11,7 +11,7 @@ import { noteTo } from "./stderr-messages.ts";
 import { toStdout, untilLeft } from "./interruption.ts";
 import type { RequestEnd } from "../agent/agent-run.ts";
 import { readCall } from "../agent/call.ts";
-import { NOTICE } from "../agent/history.ts";
+import { NOTICE } from "../agent/context/history.ts";
 import { type AnyTool, NO_EXTENSIONS, type ToolResult } from "../core/tool.ts";
 import type { Box } from "../core/ports.ts";
 import type { Session, SessionStore } from "../core/session.ts";
@@ -26,7 +26,7 @@ import {
 import { newSession, openSessions } from "./sessions/session-access.ts";
 import { holdSession } from "./sessions/session-hold.ts";
 import { ServedRun, type ServedRunParts, taskOf } from "./served-run.ts";
-import { Memory } from "../agent/memory.ts";
+import { Memory } from "../agent/context/memory.ts";
 import { toolsFor } from "../tools/index.ts";
 
 export interface ServeMcp {

@@ -3,7 +3,7 @@ import { finish, type RequestEnd, type RunRequest } from "../agent/agent-run.ts"
 import { unattended } from "../agent/approvers.ts";
 import { cutOff, type ReadCall, runCall } from "../agent/call.ts";
 import { endUnrun } from "../agent/call-result.ts";
-import { PromptSize } from "../agent/history.ts";
+import { PromptSize } from "../agent/context/history.ts";
 import { Deeds } from "../agent/ending/deeds.ts";
 import { Stopped } from "../agent/ending/outcome.ts";
 import { Guard, Limits } from "../agent/limits.ts";

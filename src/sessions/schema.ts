@@ -1,5 +1,5 @@
 /**
- * A released step like those in `STEPS`: never changed. Mirrors what src/agent/history.ts makes of the same
+ * A released step like those in `STEPS`: never changed. Mirrors what src/agent/context/history.ts makes of the same
  * records.
  */
 const MODEL_MESSAGES = `

@@ -6,7 +6,7 @@ import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { WriteOrder } from "../../src/agent/background-tasks.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
-import { Memory } from "../../src/agent/memory.ts";
+import { Memory } from "../../src/agent/context/memory.ts";
 import { EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
 import {
   type AnyTool,

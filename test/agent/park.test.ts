@@ -4,7 +4,7 @@ import * as z from "zod";
 import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
-import { Memory } from "../../src/agent/memory.ts";
+import { Memory } from "../../src/agent/context/memory.ts";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import type { Question } from "../../src/core/ports.ts";
 import type { SessionRecord } from "../../src/core/session.ts";

@@ -9,7 +9,7 @@ import {
   undoNote,
   typedText,
 } from "../../src/app/run/person-request.ts";
-import { networkOf, systemPrompt } from "../../src/agent/prompt.ts";
+import { networkOf, systemPrompt } from "../../src/agent/context/prompt.ts";
 import type { Message } from "../../src/core/model-provider.ts";
 
 const user = (text: string): Message => ({ role: "user", text });

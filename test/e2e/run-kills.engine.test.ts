@@ -1,7 +1,7 @@
 // slow: it kills a run at many moments, one after the other
 import assert from "node:assert/strict";
 import test from "node:test";
-import { History } from "../../src/agent/history.ts";
+import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { skip } from "../fixtures/engine.ts";
 import { many } from "../fixtures/property.ts";

@@ -1,14 +1,14 @@
 import { PlainAnswer } from "../../src/agent/ending/outcome.ts";
 import { unattended } from "../../src/agent/approvers.ts";
-import { Compactor, type CompactorOptions } from "../../src/agent/compaction.ts";
-import { PromptSize } from "../../src/agent/history.ts";
+import { Compactor, type CompactorOptions } from "../../src/agent/context/compaction.ts";
+import { PromptSize } from "../../src/agent/context/history.ts";
 import { Guard, Limits, Malformed, Spent } from "../../src/agent/limits.ts";
 import { judgeIn } from "../../src/agent/action-judge.ts";
 import { Deeds } from "../../src/agent/ending/deeds.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import { RunIntent } from "../../src/agent/ending/intent.ts";
 import { WriteOrder } from "../../src/agent/background-tasks.ts";
-import { Memory } from "../../src/agent/memory.ts";
+import { Memory } from "../../src/agent/context/memory.ts";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { NO_CHECKPOINTS, type SessionRecord } from "../../src/core/session.ts";
 import type { EventBody } from "../../src/core/events.ts";

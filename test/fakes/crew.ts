@@ -1,8 +1,8 @@
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { BackgroundTasks, type SubagentStart } from "../../src/agent/background-tasks.ts";
 import { boundResult } from "../../src/agent/call-result.ts";
-import { Compactor } from "../../src/agent/compaction.ts";
-import type { Memory } from "../../src/agent/memory.ts";
+import { Compactor } from "../../src/agent/context/compaction.ts";
+import type { Memory } from "../../src/agent/context/memory.ts";
 import { foreground, subagent } from "../../src/agent/subagents.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import type { ParkedChild, SessionRecord } from "../../src/core/session.ts";

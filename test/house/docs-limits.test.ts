@@ -7,7 +7,7 @@ import { textOf } from "./docs-lines.ts";
 const COMMANDS = "src/extensions/command-files.ts";
 const FOLDERS = "src/extensions/skill-folders.ts";
 const BROUGHT = "src/extensions/brought.ts";
-const LISTED = "src/agent/prompt.ts";
+const LISTED = "src/agent/context/prompt.ts";
 const FORM = "src/core/added-programs.ts";
 const ANSWERS = "src/extensions/hook-programs.ts";
 const VALUES = "src/extensions/program-files.ts";

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sourceTree } from "../../bench/source-tree.ts";
-import { History } from "../../src/agent/history.ts";
+import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { household } from "../e2e/box-command.ts";
 import { boxesFor, COUNTING, LEASE_MS, parkingsOf } from "../e2e/frozen.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
-import { History } from "../../src/agent/history.ts";
+import { History } from "../../src/agent/context/history.ts";
 import type { Message } from "../../src/core/model-provider.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { systemPrompt } from "../../src/agent/prompt.ts";
+import { systemPrompt } from "../../src/agent/context/prompt.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { notesTool, noteTool } from "../../src/tools/notes.ts";

@@ -8,7 +8,7 @@ import { headWithin } from "../../core/raw-data.ts";
 import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { firstOf } from "../../core/wording.ts";
-import { NOTICE } from "../history.ts";
+import { NOTICE } from "../context/history.ts";
 import type { EndedCommand } from "./deeds.ts";
 import { quotedText } from "./missing-work.ts";
 

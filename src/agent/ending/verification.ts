@@ -8,7 +8,7 @@ import { visible } from "../../core/visible.ts";
 import { counted, formatDuration } from "../../core/wording.ts";
 import type { Judge } from "../action-judge.ts";
 import type { Limits } from "../limits.ts";
-import { excerpt } from "../prompt-text.ts";
+import { excerpt } from "../context/prompt-text.ts";
 import { endingOf, KEEP, plainShell, wordsOf } from "../../tools/shell-command.ts";
 import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
 import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";

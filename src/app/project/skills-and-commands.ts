@@ -19,7 +19,7 @@ import {
 } from "../../extensions/skill-folders.ts";
 import type { Host } from "../host.ts";
 import { trustedFile } from "./project-trust.ts";
-import { renderSkills } from "../../agent/prompt.ts";
+import { renderSkills } from "../../agent/context/prompt.ts";
 import type { Extensions } from "../../core/tool.ts";
 import { skillTool } from "../../extensions/skill-tool.ts";
 import type { ExtensionParts } from "./open-extensions.ts";

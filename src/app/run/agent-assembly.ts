@@ -6,9 +6,9 @@ import {
   WriteOrder,
 } from "../../agent/background-tasks.ts";
 import { boundResult } from "../../agent/call-result.ts";
-import { Compactor, type CompactorOptions } from "../../agent/compaction.ts";
-import { SUMMARY_SCHEMA } from "../../agent/conversation-summary.ts";
-import type { History, PromptSize } from "../../agent/history.ts";
+import { Compactor, type CompactorOptions } from "../../agent/context/compaction.ts";
+import { SUMMARY_SCHEMA } from "../../agent/context/conversation-summary.ts";
+import type { History, PromptSize } from "../../agent/context/history.ts";
 import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
 import type { EndRules } from "../../agent/ending/end-rules.ts";

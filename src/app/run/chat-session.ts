@@ -1,10 +1,10 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, runRequest } from "../../agent/agent-run.ts";
 import { remembering } from "../../agent/approvers.ts";
-import { networkOf } from "../../agent/prompt.ts";
-import { PromptSize } from "../../agent/history.ts";
+import { networkOf } from "../../agent/context/prompt.ts";
+import { PromptSize } from "../../agent/context/history.ts";
 import { Limits } from "../../agent/limits.ts";
-import type { Memory } from "../../agent/memory.ts";
+import type { Memory } from "../../agent/context/memory.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import {

@@ -2,7 +2,7 @@
  * A person's request: what it asks for, what was done before it, what its end has to prove, and the notes that the model
  * gets with it.
  */
-import { NOTICE } from "../../agent/history.ts";
+import { NOTICE } from "../../agent/context/history.ts";
 import { isIdle } from "../../agent/ending/deeds.ts";
 import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";

@@ -4,7 +4,7 @@ import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, resumeRequest, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { EndRules } from "../../agent/ending/end-rules.ts";
-import { PromptSize } from "../../agent/history.ts";
+import { PromptSize } from "../../agent/context/history.ts";
 import { type AnswerGate, FittedAnswer, NEW_BOX, PlainAnswer, SAME_BOX } from "../../agent/ending/outcome.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
 import type { Limits } from "../../agent/limits.ts";

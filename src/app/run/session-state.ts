@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
 import { refusedBy } from "../../agent/approvers.ts";
-import { Memory } from "../../agent/memory.ts";
+import { Memory } from "../../agent/context/memory.ts";
 import { offersOf } from "../../agent/simple-tools.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
@@ -18,14 +18,14 @@ import {
   MAX_INSTRUCTION_BYTES,
   renderInstructions,
   systemPrompt,
-} from "../../agent/prompt.ts";
-import type { History } from "../../agent/history.ts";
+} from "../../agent/context/prompt.ts";
+import type { History } from "../../agent/context/history.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Links, readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
 import { type RepositoryAround, repositoryAround } from "../project/repository-around.ts";
 import type { LazyBox } from "./lazy-box.ts";
-import { briefing, gatherFacts } from "../../agent/workspace-facts.ts";
+import { briefing, gatherFacts } from "../../agent/context/workspace-facts.ts";
 
 /** State that lasts from request to request of one session: what the model knows, and its tools. */
 export interface SessionState {

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
 import type { Finished } from "../../agent/agent-run.ts";
-import { Memory } from "../../agent/memory.ts";
+import { Memory } from "../../agent/context/memory.ts";
 import { readConfigText, type Config } from "../../config/load-config.ts";
 import { rulesOf } from "../../config/policy-rules-file.ts";
 import type { Settings } from "../../config/settings-schema.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { symlink } from "node:fs/promises";
 import test from "node:test";
-import { History } from "../../../src/agent/history.ts";
+import { History } from "../../../src/agent/context/history.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { LazyBox } from "../../../src/app/run/lazy-box.ts";
 import { briefingFrom, instructionsFor, sessionPrompt } from "../../../src/app/run/session-state.ts";

@@ -1,9 +1,9 @@
 /** What the model reads before its first request: the system prompt, the project's instructions and the skills. */
 
-import type { Mode } from "../core/decision.ts";
-import { folderBefore } from "../core/file-names.ts";
-import { isPreset } from "../core/network.ts";
-import { clipped, firstOf } from "../core/wording.ts";
+import type { Mode } from "../../core/decision.ts";
+import { folderBefore } from "../../core/file-names.ts";
+import { isPreset } from "../../core/network.ts";
+import { clipped, firstOf } from "../../core/wording.ts";
 import { bytesOf, firstBytes, oneLine, quoted, untagged } from "./prompt-text.ts";
 
 /** Facts that stay the same for a whole session: no clock, no counters. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message, PromptParts, ToolOffer } from "../../src/core/model-provider.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
-import { History, PromptSize, viewOf } from "../../src/agent/history.ts";
-import { answered, parked } from "../contract/store-words.ts";
+import type { Message, PromptParts, ToolOffer } from "../../../src/core/model-provider.ts";
+import type { SessionRecord } from "../../../src/core/session.ts";
+import { History, PromptSize, viewOf } from "../../../src/agent/context/history.ts";
+import { answered, parked } from "../../contract/store-words.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
 const asks = (...ids: readonly string[]): Message => ({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { MODES } from "../../src/core/decision.ts";
+import { MODES } from "../../../src/core/decision.ts";
 import {
   MAX_INSTRUCTION_BYTES,
   type ListedSkill,
@@ -9,8 +9,8 @@ import {
   renderSkills,
   standingPart,
   systemPrompt,
-} from "../../src/agent/prompt.ts";
-import { fc } from "../fixtures/property.ts";
+} from "../../../src/agent/context/prompt.ts";
+import { fc } from "../../fixtures/property.ts";
 
 const facts = { workspace: "/code/app", mode: "workspace-write", domains: [], instructions: "" } as const;
 const file = (path: string, text: string, cut = false) => ({ path, text, cut });

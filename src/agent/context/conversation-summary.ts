@@ -1,9 +1,9 @@
 /** The summary that replaces older messages: how it is requested, read in any form, merged with the last one, written. */
 
 import * as z from "zod";
-import type { JsonSchema } from "../core/model-provider.ts";
-import { parsedJson } from "../core/raw-data.ts";
-import { clipped } from "../core/wording.ts";
+import type { JsonSchema } from "../../core/model-provider.ts";
+import { parsedJson } from "../../core/raw-data.ts";
+import { clipped } from "../../core/wording.ts";
 import { untagged } from "./prompt-text.ts";
 
 /** Replaces older messages in the conversation. */

@@ -1,8 +1,8 @@
 /** The transcript of an agent, what the model sees of it, and how many tokens that takes. */
 
-import type { Message, PromptParts, ToolCall, ToolOffer } from "../core/model-provider.ts";
-import type { Compaction, SessionRecord } from "../core/session.ts";
-import { promptBytes, TokenEstimator } from "../models/token-usage.ts";
+import type { Message, PromptParts, ToolCall, ToolOffer } from "../../core/model-provider.ts";
+import type { Compaction, SessionRecord } from "../../core/session.ts";
+import { promptBytes, TokenEstimator } from "../../models/token-usage.ts";
 import { standingPart } from "./prompt.ts";
 import { excerpt } from "./prompt-text.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message } from "../../src/core/model-provider.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
-import { History, openCalls } from "../../src/agent/history.ts";
-import { fc } from "../fixtures/property.ts";
+import type { Message } from "../../../src/core/model-provider.ts";
+import type { SessionRecord } from "../../../src/core/session.ts";
+import { History, openCalls } from "../../../src/agent/context/history.ts";
+import { fc } from "../../fixtures/property.ts";
 
 type Step =
   | { readonly kind: "ask" }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message, ModelFailure } from "../../src/core/model-provider.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
-import { Compactor } from "../../src/agent/compaction.ts";
-import { History } from "../../src/agent/history.ts";
-import { fc } from "../fixtures/property.ts";
+import type { Message, ModelFailure } from "../../../src/core/model-provider.ts";
+import type { SessionRecord } from "../../../src/core/session.ts";
+import { Compactor } from "../../../src/agent/context/compaction.ts";
+import { History } from "../../../src/agent/context/history.ts";
+import { fc } from "../../fixtures/property.ts";
 
 const never = new AbortController().signal;
 const WINDOW = 4000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { briefing, gatherFacts, type Gathered } from "../../src/agent/workspace-facts.ts";
-import { fakeBox } from "../fakes/box.ts";
+import { briefing, gatherFacts, type Gathered } from "../../../src/agent/context/workspace-facts.ts";
+import { fakeBox } from "../../fakes/box.ts";
 
 const never = new AbortController().signal;
 const nothing: Gathered = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Memory } from "../../src/agent/memory.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
+import { Memory } from "../../../src/agent/context/memory.ts";
+import type { SessionRecord } from "../../../src/core/session.ts";
 
 function remembered(): { readonly memory: Memory; readonly records: SessionRecord[] } {
   const records: SessionRecord[] = [];

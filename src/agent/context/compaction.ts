@@ -1,8 +1,8 @@
 /** Keeps a conversation within the model's window: old results become marks, then older messages a summary. */
 
-import type { Emit, EventBody } from "../core/events.ts";
-import type { Message, ModelFailure } from "../core/model-provider.ts";
-import type { Compaction } from "../core/session.ts";
+import type { Emit, EventBody } from "../../core/events.ts";
+import type { Message, ModelFailure } from "../../core/model-provider.ts";
+import type { Compaction } from "../../core/session.ts";
 import { type History, isLong, viewOf } from "./history.ts";
 import { mergeSummaries, readSummary, renderSummary, SUMMARY_REQUEST } from "./conversation-summary.ts";
 import { excerpt, untagged } from "./prompt-text.ts";

@@ -1,6 +1,6 @@
-import type { Plan } from "../core/run-record.ts";
-import type { OpenTask, ParkedChild, SessionRecord } from "../core/session.ts";
-import type { SeenFiles, ShellState } from "../tools/tool-context.ts";
+import type { Plan } from "../../core/run-record.ts";
+import type { OpenTask, ParkedChild, SessionRecord } from "../../core/session.ts";
+import type { SeenFiles, ShellState } from "../../tools/tool-context.ts";
 import { History } from "./history.ts";
 
 export interface ChildMemory {

@@ -1,7 +1,7 @@
 /** What the first request says about the workspace: found out by one command in the box. */
 
-import type { Box } from "../core/ports.ts";
-import { clipped } from "../core/wording.ts";
+import type { Box } from "../../core/ports.ts";
+import { clipped } from "../../core/wording.ts";
 import { type InstructionFile, instructionsOrNames } from "./prompt.ts";
 import { oneLine } from "./prompt-text.ts";
 

@@ -1,6 +1,6 @@
 /** Text of others as it may stand in a prompt: on one line, within bounds, without what could act as markup. */
 
-import { wholeBefore, wholeFrom } from "../core/wording.ts";
+import { wholeBefore, wholeFrom } from "../../core/wording.ts";
 
 const encoder = new TextEncoder();
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Box } from "../../src/core/ports.ts";
-import { gatherFacts } from "../../src/agent/workspace-facts.ts";
-import { skip } from "../fixtures/engine.ts";
-import { realBox } from "../fixtures/real-box.ts";
+import type { Box } from "../../../src/core/ports.ts";
+import { gatherFacts } from "../../../src/agent/context/workspace-facts.ts";
+import { skip } from "../../fixtures/engine.ts";
+import { realBox } from "../../fixtures/real-box.ts";
 
 const never = new AbortController().signal;
 

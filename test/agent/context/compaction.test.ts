@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { EventBody } from "../../src/core/events.ts";
-import type { Message, ModelFailure } from "../../src/core/model-provider.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
-import { Compactor, type CompactorOptions } from "../../src/agent/compaction.ts";
+import type { EventBody } from "../../../src/core/events.ts";
+import type { Message, ModelFailure } from "../../../src/core/model-provider.ts";
+import type { SessionRecord } from "../../../src/core/session.ts";
+import { Compactor, type CompactorOptions } from "../../../src/agent/context/compaction.ts";
 import {
   mergeSummaries,
   readSummary,
   renderSummary,
   SUMMARY_REQUEST,
   SUMMARY_SCHEMA,
-} from "../../src/agent/conversation-summary.ts";
-import { History } from "../../src/agent/history.ts";
+} from "../../../src/agent/context/conversation-summary.ts";
+import { History } from "../../../src/agent/context/history.ts";
 
 const never = new AbortController().signal;
 const WINDOW = 10_000;
