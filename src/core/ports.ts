@@ -412,6 +412,8 @@ export interface LayerChanges {
   readonly incomplete: boolean;
   /** From when on others may have changed the workspace: milliseconds since 1970. */
   readonly since: number;
+  /** The box saw neither these paths nor what is in them: what it has there does not come from the workspace. */
+  readonly unseen?: readonly string[];
 }
 
 /** Replaces the box of a run when it is lost, and keeps what its calls had changed. */

@@ -4,6 +4,7 @@ import type { StepStore } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError } from "../core/errors.ts";
 import type { LayerChanges } from "../core/ports.ts";
 import { type LineChange, type FileDiff, groupChanges, splitLines } from "../core/text/line-diff.ts";
+import { isInside } from "../core/file-names.ts";
 import { textOfBytes } from "../core/raw-data.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import {
@@ -22,7 +23,7 @@ import {
   mustGoFirst,
   writeJournal,
 } from "./checkpoints/undo-changes.ts";
-import { refuseWithoutRoom } from "./checkpoints/free-space.ts";
+import { refuseWithoutRoom, withoutForeign, withRefusals } from "./checkpoints/before-moves.ts";
 import { isSkipped, layerEntry, presentEntry, withSkipped } from "./checkpoints/seen-entries.ts";
 import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
 import { type EntryMove, type ChangePlan, planOf } from "./checkpoints/undo-plan.ts";
@@ -60,7 +61,9 @@ export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest)
   const sure = chosen.filter(({ unsure }) => !unsure);
   // An undo takes the run's change out of the present state; this puts it in, so the span is reversed.
   const spans = new Map(sure.map(({ path, base, after }) => [path, [{ from: after, to: base }]]));
-  const plan = planOf(spans, now, store.packs);
+  const whole = planOf(spans, now, store.packs);
+  const lost = whole.ops.filter((op) => isLost(op)).map(({ path }) => ({ path, reason: NOT_KEPT }));
+  const plan = withoutForeign(withRefusals(whole, lost), store.workspace);
   store.packs.flush();
   const unsure = chosen.flatMap(({ path, after, unsure: doubt }) =>
     doubt && !sameEntry(now.get(path), after) ? [{ path, reason: "it was changed since" }] : [],
@@ -69,10 +72,16 @@ export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest)
   const refused = [...plan.refused, ...unsure].map(({ path, reason }) =>
     large.has(path) ? { path, reason: whereLarge(wanted.layer, path) } : { path, reason },
   );
-  const undecided = new Set([...plan.ops, ...refused].map(({ path }) => path));
+  const undecided = new Set([...whole.ops, ...refused].map(({ path }) => path));
   const there = paths.filter((path) => !undecided.has(path) && !plan.left.includes(path));
   return { ...plan, refused, made, there, now };
 }
+
+/** The content that is there would be gone for good. */
+const isLost = ({ from, to }: EntryMove): boolean => from?.kind === "unkept" && !from.folder && from !== to;
+
+const NOT_KEPT =
+  "it is too large or cannot be read, so undo could not bring it back; change or delete it yourself";
 
 const isTooLarge = (entry: Entry | undefined): boolean => entry?.kind === "unkept" && entry.why === "large";
 
@@ -178,6 +187,8 @@ function layerChanges(
   return [...made.values()].filter((each) => each.unsure || !sameEntry(each.base, each.after));
 
   function before(path: string): Pick<LayerChange, "base" | "unsure"> {
+    if (layer.unseen?.some((each) => isInside(each, path)) === true)
+      return { base: undefined, unsure: false };
     const known = base?.get(path);
     if (known !== undefined) return { base: known, unsure: false };
     if (base !== undefined && !isSkipped(path)) return { base: undefined, unsure: false };

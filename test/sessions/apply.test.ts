@@ -174,6 +174,34 @@ test("what cannot be moved is named: too large, with its place, and what is no f
   assert.deepEqual([moved.whole, readFileSync(path.join(place.root, "there"), "utf8")], [false, "mine"]);
 });
 
+test("nothing is deleted or replaced that undo could not bring back, or that the box never saw", async () => {
+  using place = ground({
+    "d/big": "",
+    "d/small": "1",
+    changed: "",
+    "closed/f": "mine",
+    "closed/same": "same",
+  });
+  for (const name of ["d/big", "changed"]) truncateSync(path.join(place.root, name), 2 ** 30 + 1);
+  await place.begin();
+  rmSync(path.join(place.seen, "d"), { recursive: true });
+  writeFileSync(path.join(place.seen, "changed"), "small");
+  writeFileSync(path.join(place.seen, "closed/f"), "made anew");
+  const layer = { ...layerOf(place.root, place.seen), unseen: ["closed"] };
+  const prepared = await prepareApply(place.store, { session: "s", layer });
+  assert.deepEqual(
+    prepared.refused.map(({ path: at, reason }) => [at, reason.split(";", 1)[0]]),
+    [
+      ["closed/f", "something else is there now"],
+      ["changed", "it is too large or cannot be read, so undo could not bring it back"],
+      ["d/big", "it is too large or cannot be read, so undo could not bring it back"],
+    ],
+  );
+  const moved = await move(place.store, { session: "s", steps: place.steps }, prepared);
+  const left = ["d/big", "d/small", "changed"].map((name) => existsSync(path.join(place.root, name)));
+  assert.deepEqual([moved.whole, left], [false, [true, false, true]]);
+});
+
 test("only the chosen paths are applied; an applied path no longer counts as a change, whatever happens to it", async () => {
   using place = ground({ "src/a": "1\n", "src/b": "1\n", c: "1\n" });
   await place.begin();

@@ -133,13 +133,13 @@ export async function withLayer<T>(
     const mounted = await inFrozen(host, session, moves);
     const reading = { engine: () => requireEngine(host), uid: host.uid, mounted };
     if (locked.layer.engine !== undefined) await foldPieces(locked.layer);
-    const layer = await (locked.layer.engine === undefined
-      ? changesOfLayer(locked.layer, reading)
-      : changesOfReturned(locked.layer));
     const giveUp = async (): Promise<void> => {
       await giveUpLayer(state, session.id);
       forgetBase(store, session.id);
     };
+    if (locked.layer.engine !== undefined)
+      return await work({ layer: await changesOfReturned(locked.layer), store, giveUp });
+    using layer = await changesOfLayer(locked.layer, reading);
     return await work({ layer, store, giveUp });
   });
   // A layer that was given up is only cleared when nobody holds it any more.

@@ -21,6 +21,13 @@ interface Layers {
   readonly most?: number;
   /** The most bytes of holes to compare; MAX_HOLES when left out. */
   readonly holes?: number;
+  /** Folders of the upper layer that commands closed to their owner are opened, and given here with their modes. */
+  readonly opened?: OpenedFolder[];
+}
+
+export interface OpenedFolder {
+  readonly path: Buffer;
+  readonly mode: number;
 }
 
 /**
@@ -29,8 +36,8 @@ interface Layers {
  * would hide. Ordered by path.
  */
 export async function changesOfUpper(layers: Layers): Promise<Changed> {
-  const { lower, upper, shows, most = 500_000, holes = MAX_HOLES } = layers;
-  const look: ComparisonState = { changes: [], incomplete: false, shows, most, holes };
+  const { lower, upper, shows, most = 500_000, holes = MAX_HOLES, opened } = layers;
+  const look: ComparisonState = { changes: [], incomplete: false, shows, most, holes, opened };
   await orIncomplete(look, undefined, async () => {
     using under = holdFolderSync(lower);
     using above = holdFolderSync(upper);
@@ -45,6 +52,7 @@ interface ComparisonState extends Pick<Layers, "shows"> {
   readonly most: number;
   /** How many bytes of holes may still be compared. */
   holes: number;
+  readonly opened: OpenedFolder[] | undefined;
 }
 
 /** A file that takes no space can be as long as the file system allows: comparing it could take days. */
@@ -114,8 +122,16 @@ async function compare(look: ComparisonState, pair: FolderPair, entry: Entry): P
   if (!isFolder) return;
   if (pair.depth >= MAX_DEPTH) return void (look.incomplete = true);
   await orIncomplete(look, undefined, async () => {
+    if (look.opened !== undefined && (mine.mode & READ_AND_ENTER) !== READ_AND_ENTER) {
+      const mode = mine.mode & 0o7777;
+      chmodSync(upper.at(name), mode | READ_AND_ENTER);
+      look.opened.push({ path, mode });
+    }
     using above = holdFolderSync(upper.at(name));
-    using under = lower !== undefined && wasFolder ? holdFolderSync(lower.at(name)) : undefined;
+    using under =
+      lower !== undefined && wasFolder
+        ? await orIncomplete(look, undefined, async () => holdFolderSync(lower.at(name)))
+        : undefined;
     // The box does not see file systems that are mounted in the workspace.
     const foreign = under !== undefined && under.stats.dev !== lower?.stats.dev;
     if (foreign) look.incomplete = true;
@@ -274,6 +290,7 @@ function openFolder(
 }
 
 const OWNER_RIGHTS = 0o700;
+const READ_AND_ENTER = 0o500;
 
 const COMPARED_BYTES = 256 * 1024;
 
@@ -325,7 +342,17 @@ export async function changesOfCopy(
       changes.push({ path, what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
     if (odd !== undefined) changes.push({ path, what: "added", kind: "odd", mode: odd.mode });
   }
-  return { changes, content, incomplete: false, since: made };
+  return { changes, content, incomplete: false, since: made, unseen: missing };
+}
+
+/** Gives the folders of an upper layer their modes back, the deepest ones first. A layer that was given up is gone. */
+export function closeAgain(upper: string, opened: readonly OpenedFolder[]): void {
+  for (const { path, mode } of opened.toReversed())
+    try {
+      chmodSync(Buffer.concat([Buffer.from(`${upper}/`), path]), mode);
+    } catch (thrown) {
+      if (errorCode(thrown) !== "ENOENT") throw thrown;
+    }
 }
 
 interface EntryPair {

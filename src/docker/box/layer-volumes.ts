@@ -13,7 +13,12 @@ import { untar } from "../../core/tar-archive.ts";
 import type { LayerChanges } from "../../core/ports.ts";
 import { liveness, ownerLabels, ownerOfKept, removeTree, thisProcess } from "../../boxes/box-record.ts";
 import { SANDBOX_REPOSITORY } from "../image-inputs.ts";
-import { changesOfCopy, changesOfUpper } from "../../boxes/workspace/workspace-changes.ts";
+import {
+  changesOfCopy,
+  changesOfUpper,
+  closeAgain,
+  type OpenedFolder,
+} from "../../boxes/workspace/workspace-changes.ts";
 import { type ArchiveLimits, unpack } from "../../boxes/workspace/workspace-archive.ts";
 
 /**
@@ -31,12 +36,18 @@ interface ReadOptions {
   readonly mounted?: string | undefined;
 }
 
-/** How a layer that no box works on differs from the current workspace. */
+/**
+ * How a layer that no box works on differs from the current workspace. Folders that its commands closed are open until
+ * this is disposed of.
+ */
 export async function changesOfLayer(
   layer: Layer,
   { engine, uid, mounted }: ReadOptions,
-): Promise<LayerChanges> {
-  if (layer.isolation === "copy") return changesOfCopy(layer, await bringCopy(layer, { engine, uid }));
+): Promise<LayerChanges & Disposable> {
+  if (layer.isolation === "copy") {
+    const changes = await changesOfCopy(layer, await bringCopy(layer, { engine, uid }));
+    return { ...changes, [Symbol.dispose]: () => undefined };
+  }
   const { folder, workspace, made } = layer;
   const upper = path.join(folder, "upper");
   await using stack = new AsyncDisposableStack();
@@ -47,8 +58,19 @@ export async function changesOfLayer(
   };
   const shows = async (file: string): Promise<boolean | undefined> =>
     (await (cached.shown ??= open())).shows(file);
-  const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
-  return { changes: [...changes], incomplete, content: upper, since: made };
+  const opened: OpenedFolder[] = [];
+  const close = (): void => closeAgain(upper, opened);
+  try {
+    const layers = { lower: workspace, upper, shows };
+    // Nothing is changed in the layers of a box that will continue.
+    const { changes, incomplete } = await changesOfUpper(
+      mounted === undefined ? { ...layers, opened } : layers,
+    );
+    return { changes: [...changes], incomplete, content: upper, since: made, [Symbol.dispose]: close };
+  } catch (thrown) {
+    close();
+    throw thrown;
+  }
 }
 
 /** Brings the tree of a copy into its layer and returns its folder. */

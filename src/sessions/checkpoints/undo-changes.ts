@@ -44,7 +44,7 @@ import {
   type Tree,
 } from "./entry.ts";
 import type { Packs } from "./packs.ts";
-import { refuseWithoutRoom } from "./free-space.ts";
+import { refuseWithoutRoom, withoutForeign } from "./before-moves.ts";
 import { withSkipped } from "./seen-entries.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./checkpoint-diff.ts";
 import { type EntryMove, type ChangePlan, planOf } from "./undo-plan.ts";
@@ -75,7 +75,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   const now = await lookAtWorkspace(store);
   const before = store.save(session, now);
   const { spans, notes } = wantedSpans(store, request, before);
-  const plan = planOf(spans, now, store.packs);
+  const plan = withoutForeign(planOf(spans, now, store.packs), store.workspace);
   const stuck = plan.refused.length > 0 && !skip;
   if (dryRun || stuck || plan.ops.length === 0) return { ...plan, done: false, notes };
   store.packs.flush();

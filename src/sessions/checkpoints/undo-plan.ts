@@ -119,7 +119,7 @@ function createParents(wanted: Wanted, now: Tree): readonly Refusal[] {
 }
 
 /** The nearest one first. */
-function foldersAbove(path: string): readonly string[] {
+export function foldersAbove(path: string): readonly string[] {
   const folder = parentOf(path);
   return folder === "" ? [] : [folder, ...foldersAbove(folder)];
 }

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { changesOfUpper } from "../../../src/boxes/workspace/workspace-changes.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+import { unprivileged } from "../../fixtures/unprivileged.ts";
+import {
+  changesOfUpper,
+  closeAgain,
+  type OpenedFolder,
+} from "../../../src/boxes/workspace/workspace-changes.ts";
 
 const shows = (): Promise<boolean> => Promise.resolve(true);
 
@@ -30,4 +36,31 @@ test("only so much of the holes of files is compared; beyond that a file counts 
   } finally {
     rmSync(place, { recursive: true });
   }
+});
+
+test("what lies in a folder that commands closed is listed, and the folder is closed again", async () => {
+  await using place = await scratch({ "lower/old/f": "1", "upper/old/f": "2", "upper/new/deep/f": "1" });
+  const [lower, upper] = [place.at("lower"), place.at("upper")];
+  await unprivileged(place.path, async () => {
+    for (const name of ["lower/old", "upper/old", "upper/new/deep", "upper/new"])
+      chmodSync(place.at(name), 0);
+    const opened: OpenedFolder[] = [];
+    const { changes, incomplete } = await changesOfUpper({ lower, upper, shows, opened });
+    assert.deepEqual(
+      [...changes].map(({ path: at, what, mode }) => [at, what, mode]),
+      [
+        ["new", "added", 0],
+        ["new/deep", "added", 0],
+        ["new/deep/f", "added", 0o644],
+        // Its folder below cannot be read: whoever knows the state before can tell.
+        ["old/f", "added", 0o644],
+      ],
+    );
+    assert.equal(incomplete, true);
+    closeAgain(upper, opened);
+    chmodSync(place.at("upper/new"), 0o700);
+    const modes = ["upper/old", "upper/new/deep"].map((name) => lstatSync(place.at(name)).mode & 0o777);
+    assert.deepEqual(modes, [0, 0]);
+    chmodSync(place.at("lower/old"), 0o700);
+  });
 });
