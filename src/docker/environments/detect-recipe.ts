@@ -54,6 +54,8 @@ const EMPTY = new Set(["conftest.py"]);
 const NESTED = [
   "tests/conftest.py",
   "test/conftest.py",
+  "tests/requirements.txt",
+  "test/requirements.txt",
   "gradle/wrapper/gradle-wrapper.properties",
   ".mvn/wrapper/maven-wrapper.properties",
   "vendor/modules.txt",

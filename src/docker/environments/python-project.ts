@@ -103,14 +103,20 @@ const hasPdmGroups = (folder: Folder): boolean => isFilled(toolTable(folder, "pd
 
 const pipenv = (command: string) => ({ managers: { pipenv: null }, steps: [VENV, `pipenv ${command}`] });
 
-/** The lists at the top, and of a folder `requirements` those for tests, or else for development. */
+const IN_TESTS = /^tests?\/requirements\.txt$/;
+
+/** The lists at the top and beside the tests, and of a folder `requirements` those for tests, or else for development. */
 function listsIn(folder: Folder): readonly string[] {
   const names = [...folder.keys()].toSorted();
   const top = names.filter((name) =>
     /^(?:requirements|dev-requirements|test-requirements)[\w.-]*\.txt$/.test(name),
   );
+  const nested = names.filter((name) => IN_TESTS.test(name));
   const below = names.filter((name) => name.startsWith("requirements/"));
-  const tests = below.filter((name) => /\/[^/]*test/.test(name));
+  const all = below.filter((name) => /\/[^/]*test/.test(name));
+  // Others beside it are for some versions only, or newer, and contradict it.
+  const exact = all.filter((name) => /\/tests?\.txt$/.test(name));
+  const tests = [...(exact.length > 0 ? exact : all), ...nested];
   const further = tests.length > 0 ? tests : below.filter((name) => /\/[^/]*(?:dev|local)/.test(name));
   const main = below.filter((name) =>
     /\/(?:base|main|common|core|default|app|install|requirements)\.txt$/.test(name),

@@ -16,9 +16,11 @@ const VENV = ["python3 -m venv .venv", ".venv/bin/python -m pip install --quiet 
 const venv = (last: string, folder = "."): Recipe["setup"] =>
   [...VENV, `.venv/bin/python -m pip install --quiet ${last}`].map((run) => step(run, folder));
 /** The same for a project that is built: what builds it comes first. */
-const built = (last: string, by = "setuptools wheel"): Recipe["setup"] => {
+const built = (last: string, by = "setuptools wheel", lists?: string): Recipe["setup"] => {
   const steps = venv(last);
-  return [...steps.slice(0, 2), step(`.venv/bin/python -m pip install --quiet ${by}`), ...steps.slice(2)];
+  const before = [...(lists === undefined ? [] : [lists]), by];
+  const pip = before.map((words) => step(`.venv/bin/python -m pip install --quiet ${words}`));
+  return [...steps.slice(0, 2), ...pip, ...steps.slice(2)];
 };
 /** Compiles ahead of the tests. */
 const compile = (run: string, folder = "."): Recipe["setup"][number] => ({ run, folder, optional: true });
@@ -418,6 +420,21 @@ deps = sphinx
     name: "pytest is set up, and a list installs it",
     files: { "requirements.txt": "flask\npytest==8.1", "pytest.ini": "[pytest]" },
     recipe: { setup: venv("-r requirements.txt") },
+  },
+  {
+    name: "lists for the tests of some versions beside the list for tests",
+    files: {
+      "pyproject.toml": '[project]\nname="a"\n[tool.pytest.ini_options]\n',
+      "requirements/tests.txt": "pytest==8.3.2",
+      "requirements/tests37.txt": "pytest==7.4.4",
+      "requirements/tests-dev.txt": "https://git.example/main.tar.gz",
+    },
+    recipe: { setup: built("-e .", undefined, "-r requirements/tests.txt") },
+  },
+  {
+    name: "a list beside the tests",
+    files: { "pyproject.toml": '[project]\nname="a"\n', "tests/requirements.txt": "pytest" },
+    recipe: { setup: built("-e .", undefined, "-r tests/requirements.txt") },
   },
   {
     name: "setup.py",
