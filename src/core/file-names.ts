@@ -36,8 +36,11 @@ export function namesFrom(folder: readonly string[], path: string): readonly str
   return names;
 }
 
-/** A name that host programs obey. `*` at one end stands for any text. Names are lower-case. */
-interface ProtectedName {
+/**
+ * A name that host programs obey, or a name in a folder of a certain name (`.github/hooks`). `*` at one end stands for
+ * any text. Names are lower-case.
+ */
+export interface ProtectedName {
   readonly name: string;
   /** `root`: only at the top of the workspace; `anywhere`: in every folder that a person may open or enter. */
   readonly where: "root" | "anywhere";
@@ -48,6 +51,7 @@ interface ProtectedName {
 const anywhere = (name: string, why: string): ProtectedName => ({ name, where: "anywhere", why });
 const atRoot = (name: string, why: string): ProtectedName => ({ name, where: "root", why });
 
+const MISE = "mise: tools, tasks and environment on entering the folder";
 const AGENT = "another coding agent: its permissions, hooks, commands and servers";
 const EDITOR = "an editor: tasks, debuggers and tool paths that it starts";
 const VIM = "Vim and Neovim, which run it when they are started in this folder";
@@ -113,11 +117,14 @@ export const PROTECTED: readonly ProtectedName[] = [
   anywhere(".aider*", AGENT),
   anywhere(".mcp.json", "coding agents: servers that they start on the host"),
   anywhere(".envrc", "direnv: run by the shell on entering the folder"),
-  anywhere("mise.toml", "mise: tools, tasks and environment on entering the folder"),
-  anywhere(".mise.toml", "mise: tools, tasks and environment on entering the folder"),
-  anywhere(".mise", "mise: tools, tasks and environment on entering the folder"),
-  anywhere("mise.local.toml", "mise: tools, tasks and environment on entering the folder"),
-  anywhere(".mise.local.toml", "mise: tools, tasks and environment on entering the folder"),
+  anywhere("mise.toml", MISE),
+  anywhere(".mise.toml", MISE),
+  anywhere(".mise", MISE),
+  anywhere("mise.local.toml", MISE),
+  anywhere(".mise.local.toml", MISE),
+  anywhere(".config/mise", MISE),
+  anywhere("mise/config.toml", MISE),
+  anywhere(".github/hooks", AGENT),
   atRoot(".profile", SHELL),
   atRoot(".bashrc", SHELL),
   atRoot(".bash_profile", SHELL),
@@ -147,8 +154,13 @@ export const DEPENDENCIES: ReadonlySet<string> = new Set([
   ".yarn",
 ]);
 
-const EXACT = new Map(
-  PROTECTED.filter(({ name }) => !name.includes("*")).map((entry) => [entry.name, entry]),
+const EXACT = new Map(PROTECTED.filter(({ name }) => !/[*/]/.test(name)).map((entry) => [entry.name, entry]));
+/** By the last of two names. */
+const IN_FOLDER = new Map(
+  PROTECTED.filter(({ name }) => name.includes("/")).map((entry) => [
+    lastName(entry.name),
+    { entry, folder: entry.name.slice(0, -lastName(entry.name).length - 1) },
+  ]),
 );
 const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) => ({
   entry,
@@ -157,19 +169,32 @@ const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) 
     : (name: string) => name.startsWith(entry.name.slice(0, -1)),
 }));
 
-/** Looks a name up; `atTop` when it lies directly in the workspace. */
-export const protectedName = (name: string, atTop: boolean): ProtectedName | undefined =>
-  protectedFolded(foldName(name), atTop);
+/** Looks a name up; `atTop` when it lies directly in the workspace, `folder`: the name of the folder that it lies in. */
+export function protectedName(name: string, atTop: boolean, folder = ""): ProtectedName | undefined {
+  const folded = foldName(name);
+  return protectedFolded(folded, atTop, IN_FOLDER.has(folded) ? foldName(folder) : "");
+}
+
+/** The first protected name of a path below the workspace. */
+export function protectedIn(names: readonly string[]): ProtectedName | undefined {
+  for (const [at, name] of names.entries()) {
+    const entry = protectedName(name, at === 0, names[at - 1]);
+    if (entry !== undefined) return entry;
+  }
+  return undefined;
+}
 
 function byPattern(folded: string): ProtectedName | undefined {
   for (const { entry, fits } of PATTERNS) if (fits(folded)) return entry;
   return undefined;
 }
 
-/** The same for a name that is folded already. */
-export function protectedFolded(folded: string, atTop: boolean): ProtectedName | undefined {
+/** The same for names that are folded already. */
+export function protectedFolded(folded: string, atTop: boolean, folder: string): ProtectedName | undefined {
   const entry = EXACT.get(folded) ?? byPattern(folded);
-  return entry?.where === "root" && !atTop ? undefined : entry;
+  if (entry !== undefined) return entry.where === "root" && !atTop ? undefined : entry;
+  const inFolder = IN_FOLDER.get(folded);
+  return inFolder?.folder === folder ? inFolder.entry : undefined;
 }
 
 // Characters that HFS+ ignores when it compares names.

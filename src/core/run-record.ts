@@ -3,7 +3,7 @@
  * packages, the plan.
  */
 import * as z from "zod";
-import { protectedName } from "./file-names.ts";
+import { protectedIn } from "./file-names.ts";
 import { counted, firstOf } from "./wording.ts";
 import { visibleLine } from "./visible.ts";
 
@@ -191,8 +191,7 @@ export const tellsCommitOnly = (note: string): boolean =>
 /** Escapes untrusted names so that they cannot imitate a line of the report. */
 const escapeName = (text: string): string => visibleLine(text.toWellFormed());
 
-const isObeyed = (path: string): boolean =>
-  path.split("/").some((name, at) => protectedName(name, at === 0) !== undefined);
+const isObeyed = (path: string): boolean => protectedIn(path.split("/")) !== undefined;
 
 const MAX_LISTED = 20;
 

@@ -1,4 +1,11 @@
-import { foldName, isDependencies, isInside, namesFrom, protectedName } from "../core/file-names.ts";
+import {
+  foldName,
+  isDependencies,
+  isInside,
+  namesFrom,
+  protectedIn,
+  protectedName,
+} from "../core/file-names.ts";
 import { asFields, isFields, parsedJson } from "../core/raw-data.ts";
 import { type GitEntry, type Handoff, type Tier, TIERS } from "../core/run-record.ts";
 import { DANGEROUS, LOOK } from "./handoff-names.generated.ts";
@@ -106,7 +113,7 @@ function pathHandoff(change: ChangedPath, made: ReadonlySet<string>, workspace: 
       { path: folder, tier: "look", reason: "installed packages: their code runs at the next build or test" },
     ];
   }
-  const guarded = names.map((name, at) => protectedName(name, at === 0)).find((entry) => entry !== undefined);
+  const guarded = protectedIn(names);
   if (guarded !== undefined) return kind === "folder" ? [] : [dangerous(guarded.why)];
   return kind === "folder" ? [] : byName(change, names);
 }
@@ -131,8 +138,7 @@ function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: str
   if (target === null) return "a link that was not examined: there are too many";
   const leads = linkedNames(path, target, workspace);
   if (leads === undefined) return "a link that leads out of the workspace";
-  const guarded = leads.some((name, at) => protectedName(name, at === 0) !== undefined);
-  return guarded ? "a link to something that the host runs or obeys" : undefined;
+  return protectedIn(leads) !== undefined ? "a link to something that the host runs or obeys" : undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { VetStep } from "../core/behaviour.ts";
 import type { Handoff } from "../core/run-record.ts";
-import { isDependencies, lastName, protectedName } from "../core/file-names.ts";
+import { isDependencies, lastName, protectedIn } from "../core/file-names.ts";
 import type { ActFindings, PathAct, SeenChains } from "./act-rules.ts";
 
 /** What the policy's tables say about a path. */
@@ -181,9 +181,7 @@ function judgeObeyed(
   { around, chains, found }: Omit<Judging, "what">,
 ): void {
   const { pid, at } = act;
-  const guarded = names
-    .map((name, depth) => protectedName(name, depth === 0))
-    .find((entry) => entry !== undefined);
+  const guarded = protectedIn(names);
   if (guarded !== undefined) {
     const isHook = names.includes(".husky") || names.includes(".githooks");
     if (isHook && chains.isUnder(pid, at, HOOK_TOOLS)) found.add("run.hooks-tool", what, act, path);

@@ -11,6 +11,7 @@ import {
   lastName,
   namesFrom,
   PROTECTED,
+  protectedIn,
   protectedName,
   skeletonOf,
 } from "../../src/core/file-names.ts";
@@ -95,9 +96,26 @@ for (const [name, atTop, is] of [
     assert.equal(protectedName(name, atTop) !== undefined, is);
   });
 
+for (const [path, is] of [
+  [".github/hooks/a.json", true],
+  ["sub/.GitHub/HOOKS", true],
+  [".config/mise/conf.d/a.toml", true],
+  ["mise/config.toml", true],
+  [".github/workflows/hooks", false],
+  [".github", false],
+  ["hooks", false],
+  ["src/hooks/a.ts", false],
+  ["config.toml", false],
+  ["mise/tasks.md", false],
+  [".config/fish/config.fish", false],
+] as const)
+  test(`${path} is ${is ? "" : "not "}protected as a path`, () => {
+    assert.equal(protectedIn(path.split("/")) !== undefined, is);
+  });
+
 test("every protected name is listed once, in the form used for comparison, with its reason", () => {
   const names = PROTECTED.map(({ name }) => name);
-  assert.deepEqual(names.map(foldName), names);
+  assert.deepEqual(names.map(foldPath), names);
   assert.equal(new Set(names).size, names.length);
   assert.ok(PROTECTED.every(({ why }) => why.length > 10));
 });

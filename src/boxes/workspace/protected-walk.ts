@@ -3,7 +3,7 @@ import { type Dir, type Dirent, lstatSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode } from "../../core/errors.ts";
-import { foldName, isDependencies, protectedName } from "../../core/file-names.ts";
+import { foldName, isDependencies, lastName, protectedName } from "../../core/file-names.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { Anchor, openable, unlockFolder } from "./safe-paths.ts";
 
@@ -219,7 +219,7 @@ class Search {
     const kind = kindOf(entry, anchor.place + file);
     contents.mark(name, kind);
     if ((kind === "socket" || kind === "FIFO") && this.#options.reached === true) contents.reached.push(file);
-    if (zone !== "guarded" && isProtected(name, zone, atTop)) {
+    if (zone !== "guarded" && isProtected(name, { zone, atTop, folder: atTop ? "" : anchor.full + rest })) {
       contents.found.push(file);
       if (kind === "folder") contents.guarded.push(file);
     } else if (kind === "folder") {
@@ -354,10 +354,22 @@ function kindBy(entry: Omit<Dirent, "name" | "parentPath">): Kind | undefined {
   return entry.isBlockDevice() || entry.isCharacterDevice() ? "device" : undefined;
 }
 
-function isProtected(name: string, zone: Zone, atTop: boolean): boolean {
-  const text = ASCII.test(name) ? name : Buffer.from(name, "latin1").toString("utf8");
-  return zone === "dependencies" ? foldName(text) === ".git" : protectedName(text, atTop) !== undefined;
+interface NameContext {
+  readonly zone: Zone;
+  readonly atTop: boolean;
+  /** The folder that the name lies in; empty at the top. */
+  readonly folder: string;
 }
+
+function isProtected(name: string, { zone, atTop, folder }: NameContext): boolean {
+  const text = utf8Of(name);
+  return zone === "dependencies"
+    ? foldName(text) === ".git"
+    : protectedName(text, atTop, utf8Of(lastName(folder))) !== undefined;
+}
+
+const utf8Of = (name: string): string =>
+  ASCII.test(name) ? name : Buffer.from(name, "latin1").toString("utf8");
 
 const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
 

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { foldName, isInside, PROTECTED, protectedName } from "../../core/file-names.ts";
+import { foldName, isInside, PROTECTED, type ProtectedName, protectedName } from "../../core/file-names.ts";
 import { firstOf } from "../../core/wording.ts";
 import { type ConfigEntry, followPointer, parseGitConfig, pathInGitFile } from "./git-directory.ts";
 import type { Isolation } from "./layer-record.ts";
@@ -188,11 +188,23 @@ function refuseUnnamable(file: string): void {
 const shortened = (text: string): string =>
   text.length > 300 ? `${text.slice(0, 300)}… (${text.length} characters)` : text;
 
+/** What protects a file below the workspace by its name. */
+function namedFor(file: string, root: string): ProtectedName | undefined {
+  const folder = path.dirname(file);
+  return protectedName(path.basename(file), folder === root, folder === root ? "" : path.basename(folder));
+}
+
 const isDotGit = (file: string): boolean => foldName(path.basename(file)) === ".git";
 
 function absentNames(root: string, found: readonly string[]): readonly string[] {
-  const top = found.filter((file) => path.dirname(file) === root).map((file) => path.basename(file));
-  const present = new Set(top.map((name) => protectedName(name, true)));
+  const present = new Set(
+    found.flatMap((file) => {
+      const entry = namedFor(file, root);
+      const depth =
+        entry?.name.includes("/") === true ? path.dirname(path.dirname(file)) : path.dirname(file);
+      return depth === root && entry !== undefined ? [entry] : [];
+    }),
+  );
   return PROTECTED.filter((entry) => !present.has(entry)).map(({ name }) => path.join(root, name));
 }
 
@@ -202,7 +214,7 @@ async function protect(file: string, scan: Scan): Promise<void> {
   scan.inside.add(file);
   if (isDotGit(file) && stats.isFile()) await protectPointed(file, scan);
   else if (isDotGit(file)) await protectObeyed({ gitDir: file, worktree: path.dirname(file) }, scan);
-  else if (protectedName(path.basename(file), path.dirname(file) === scan.root) === undefined)
+  else if (namedFor(file, scan.root) === undefined)
     await protectObeyed({ gitDir: file, worktree: file }, scan);
 }
 

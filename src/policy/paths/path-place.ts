@@ -1,6 +1,7 @@
 /** Where a path or a shell pattern lies, and whether it is secret, protected or obeyed by the host. */
 import {
   pathBelow,
+  foldName,
   foldPath,
   isDependencies,
   isInside,
@@ -106,7 +107,7 @@ function secretOf(kind: PlaceKind, folded: string): string | null {
   return kind === "system" ? namedSecretAt(folded) : (secretAt(folded) ?? processSecret(folded));
 }
 
-const GIT = protectedFolded(".git", true)?.why ?? "git";
+const GIT = protectedFolded(".git", true, "")?.why ?? "git";
 
 function protectedOf(kind: PlaceKind, path: string, folded: string, workspace: string): string | null {
   // Nothing in temporary folders starts by itself; a workspace there is treated as a workspace.
@@ -119,12 +120,14 @@ function protectedOf(kind: PlaceKind, path: string, folded: string, workspace: s
 
 /** Reason of the first protected name. Inside of dependency folders no name counts, except git's (above). */
 function protectedBelow(folded: string, inWorkspace: boolean): string | null {
+  let folder = "";
   for (let start = 0; start < folded.length;) {
     const end = endOfName(folded, start);
     const name = folded.slice(start, end);
-    const entry = protectedFolded(name, inWorkspace && start === 0);
+    const entry = protectedFolded(name, inWorkspace && start === 0, folder);
     if (entry !== undefined) return entry.why;
     if (isDependencies(name)) return null;
+    folder = name;
     start = end + 1;
   }
   return null;
@@ -183,7 +186,10 @@ export function placeOfPattern(pattern: string, op: PathAccess, around: PathBase
   const place = withFolder(literal, known);
   if (at.includes("(")) return { ...place, kind: "unknown" };
   if (op === "read") return { ...place, secret: place.secret ?? aimedAt(names, SECRET_AIMS) };
-  const protects = known.kind === "temp" ? null : aimedAt(names, PROTECTED_AIMS);
+  const protects =
+    known.kind === "temp"
+      ? null
+      : (aimedAt(names, PROTECTED_AIMS) ?? aimedAtPair(foldName(lastName(folder)), names));
   const traps = isHome(folder, around) ? aimedAt(names, HOME_AIMS) : null;
   return { ...place, protected: place.protected ?? protects, trap: place.trap ?? traps };
 }
@@ -224,7 +230,30 @@ const aims = (all: readonly Aim[]): Aims => ({
   plain: all.filter(({ name }) => !name.startsWith(".")),
 });
 
-const PROTECTED_AIMS = aims(PROTECTED.map(({ name, why }) => aim(name, why, true)));
+const PROTECTED_AIMS = aims(
+  PROTECTED.filter(({ name }) => !name.includes("/")).map(({ name, why }) => aim(name, why, true)),
+);
+
+/** Rows of two names: the second counts in a folder of the first name, or in one that a pattern names. */
+const PROTECTED_PAIRS = PROTECTED.filter(({ name }) => name.includes("/")).map(({ name, why }) => {
+  const [folder = "", last = ""] = name.split("/");
+  return { folder: aims([aim(folder, why, true)]), name: folder, aims: aims([aim(last, why, true)]), last };
+});
+
+/** `names` begin below the folder `above`; at least one of them is a pattern. */
+function aimedAtPair(above: string, names: readonly string[]): string | null {
+  const path = [above, ...names];
+  for (const [index, second] of path.entries()) {
+    const first = path[index - 1];
+    if (first === undefined) continue;
+    for (const pair of PROTECTED_PAIRS) {
+      if (first !== pair.name && aimedAt([first], pair.folder) === null) continue;
+      const why = second === pair.last ? aimedAt([first], pair.folder) : aimedAt([second], pair.aims);
+      if (why !== null) return why;
+    }
+  }
+  return null;
+}
 
 /** Rows of a single name; for longer ones the folder is known, or there is no name to compare a pattern with. */
 const SECRET_AIMS = aims(

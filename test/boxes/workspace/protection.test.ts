@@ -61,6 +61,31 @@ test(
   },
 );
 
+test("a name that is obeyed only in a folder of a certain name is protected there, and watched if it is missing", async () => {
+  await using home = await scratch({
+    "w/.github/hooks/a.json": "",
+    "w/.github/workflows/a.yml": "",
+    "w/hooks/config.toml": "",
+    "w/sub/.config/mise/config.toml": "",
+    "w/sub/mise/config.toml": "",
+    "w/sub/mise/x": "",
+  });
+  assert.deepEqual(await found(home), {
+    ...nothing,
+    readOnly: ["w/.github/hooks", "w/sub/.config/mise", "w/sub/mise/config.toml"],
+    pinned: ["w/.github", "w/sub", "w/sub/.config", "w/sub/mise"],
+  });
+  const { absent } = await findProtected(home.at("w"));
+  const has = (name: string): boolean => absent.includes(home.at("w", name));
+  assert.deepEqual([".github/hooks", ".config/mise", "mise/config.toml"].map(has), [false, true, true]);
+});
+
+test("a folder has no say in what is protected at the top of a workspace of its name", async () => {
+  await using home = await scratch({ ".github/hooks/a.json": "" });
+  const { readOnly } = await findProtected(home.at(".github"));
+  assert.deepEqual(readOnly, []);
+});
+
 test("missing protected names are watched, existing ones are not", async () => {
   await using home = await scratch({ "w/.ENVRC": "", "w/.claude/x": "" });
   const { absent } = await findProtected(home.at("w"));

@@ -206,3 +206,13 @@ test(
     }
   },
 );
+
+test("hooks of coding agents that a box made are found, while their folder stays", async () => {
+  await using home = await scratch({ "w/.github/workflows/a.yml": "" });
+  const protection = await findProtected(home.at("w"));
+  await home.write("w/.github/hooks/a.json", "{}");
+  await home.write("w/sub/.config/mise/config.toml", "");
+  assert.deepEqual(await findPlanted(home.at("w"), protection), [home.at("w/.github/hooks")]);
+  const { planted } = await findAllPlanted(home.at("w"), protection);
+  assert.deepEqual(planted.toSorted(), [home.at("w/.github/hooks"), home.at("w/sub/.config/mise")]);
+});
