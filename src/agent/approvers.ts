@@ -32,15 +32,17 @@ export interface EarlierAnswers {
   /** Questions that were answered with a lasting yes. */
   readonly always: readonly Question[];
   /** The answer to the question that was waiting; it applies to that call alone. */
-  readonly once?: {
-    readonly question: Question;
-    readonly runs: boolean;
-    /** For the model, sent with a no. */
-    readonly told?: string;
-    /** The command to run instead. */
-    readonly edited?: string;
-    readonly grant?: AnswerGrant;
-  };
+  readonly once?:
+    | undefined
+    | {
+        readonly question: Question;
+        readonly runs: boolean;
+        /** For the model, sent with a no. */
+        readonly told?: string;
+        /** The command to run instead. */
+        readonly edited?: string;
+        readonly grant?: AnswerGrant;
+      };
 }
 
 /** A person's no, with their words for the model. */

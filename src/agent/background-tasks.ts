@@ -6,7 +6,7 @@ import { failed, notRun, type ToolResult } from "../core/tool.ts";
 import { reported } from "../tools/task.ts";
 import type { TaskPart, Subagents, TaskLook } from "../tools/tool-context.ts";
 import type { TaskMemory } from "./context/memory.ts";
-import { Stopped } from "./ending/outcome.ts";
+import { WaitsForPerson } from "./ending/outcome.ts";
 
 const MAX_RUNNING = 3;
 
@@ -18,7 +18,7 @@ export interface SubagentStart {
 }
 
 export interface Subagent extends TaskPart {
-  /** Rejects with `Stopped` when it waits for a person. "paused": it was told to stop between two turns. */
+  /** Rejects with `WaitsForPerson` when it waits for a person. "paused": it was told to stop between two turns. */
   readonly run: (signal: AbortSignal) => Promise<ToolResult | "paused">;
   readonly turns: () => number;
   /** What a later process continues from; valid only once it no longer runs. */
@@ -45,7 +45,7 @@ interface Task extends TaskPart {
   readonly subagent?: Subagent;
   /** Never rejects. */
   over: Promise<void>;
-  state: "running" | "paused" | Stopped | ToolResult;
+  state: "running" | "paused" | WaitsForPerson | ToolResult;
   /** The model knows how the task ended. */
   isReported: boolean;
 }
@@ -92,7 +92,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     } else await this.#waitFor(task, waitMs, signal);
     const { state } = task;
     if (typeof state === "string") return { kind: "ok", text: `[${this.#progress(task)}]` };
-    if (state instanceof Stopped)
+    if (state instanceof WaitsForPerson)
       return { kind: "ok", text: `[${id} waits for a person, and the run with it]` };
     task.isReported = true;
     this.#dependencies.memory.closeTasks([id]);
@@ -102,8 +102,8 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   }
 
   /** The question for which the run has to be parked. */
-  get waiting(): Stopped | undefined {
-    for (const { state } of this.#tasks.values()) if (state instanceof Stopped) return state;
+  get waiting(): WaitsForPerson | undefined {
+    for (const { state } of this.#tasks.values()) if (state instanceof WaitsForPerson) return state;
     return undefined;
   }
 
@@ -154,7 +154,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     for (const { stop } of left) stop.abort(new Error("the run has ended"));
     await Promise.all(left.map(({ over }) => over));
     if (left.length === 0) return;
-    for (const task of left) if (task.state instanceof Stopped) task.state = "paused";
+    for (const task of left) if (task.state instanceof WaitsForPerson) task.state = "paused";
     const named = left.map(({ id, prompt }) => `${id} (${headOf(prompt)})`).join(", ");
     this.#dependencies.notice(`Background tasks stopped before they were done: ${named}`);
   }
@@ -196,7 +196,9 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     };
     task.over = subagent
       .run(AbortSignal.any([signal, task.stop.signal]))
-      .then(end, (thrown: unknown) => end(thrown instanceof Stopped ? thrown : subagentFailure(thrown)));
+      .then(end, (thrown: unknown) =>
+        end(thrown instanceof WaitsForPerson ? thrown : subagentFailure(thrown)),
+      );
   }
 
   #newTask(part: TaskPart, id: string): Omit<Task, "subagent"> {
@@ -241,7 +243,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   }
 
   #report({ state }: Task): string {
-    return typeof state === "string" || state instanceof Stopped
+    return typeof state === "string" || state instanceof WaitsForPerson
       ? ""
       : this.#dependencies.bounded(reported(state)).text;
   }
@@ -257,7 +259,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   }
 }
 
-const isEnded = ({ state }: Task): boolean => typeof state !== "string" && !(state instanceof Stopped);
+const isEnded = ({ state }: Task): boolean => typeof state !== "string" && !(state instanceof WaitsForPerson);
 
 const stateOf = (task: Task): string => (isEnded(task) ? "ended" : "running");
 
@@ -278,8 +280,9 @@ const subagentFailure = (thrown: unknown): ToolResult => ({
 
 /** A report that was not told is kept; a task that was cut off continues from its last whole turn. */
 function parkedChildOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedChild {
-  if (state instanceof Stopped && state.child !== undefined) return { ...state.child, task: id };
-  const isOver = typeof state !== "string" && !(state instanceof Stopped) && state.kind !== "cancelled";
+  if (state instanceof WaitsForPerson && state.child !== undefined) return { ...state.child, task: id };
+  const isOver =
+    typeof state !== "string" && !(state instanceof WaitsForPerson) && state.kind !== "cancelled";
   if (isOver || subagent === undefined) {
     const report = isOver ? { report: state } : {};
     return { prompt, maxTurns, turns: 0, malformed: [], records: [], task: id, ...report };

@@ -5,7 +5,7 @@ import { fits, headWithin, tailWithin } from "../core/raw-data.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { BeforeCall, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { inertJson, visible, visibleLine } from "../core/visible.ts";
-import { clipped, formatCount } from "../core/wording.ts";
+import { clipped, formatCount, nearest } from "../core/wording.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { isIdle } from "./ending/deeds.ts";
@@ -28,11 +28,24 @@ export interface Veto {
   readonly byUser: boolean;
 }
 
+/** The call with its parsed arguments, or what is wrong with them. */
+export function prepareCall(
+  agent: Pick<AgentContext, "tools">,
+  { name, args }: ToolCall,
+): PreparedCall | InvalidCall {
+  const tool = agent.tools.find((each) => each.name === name);
+  if (tool !== undefined) return tool.prepare(args);
+  const names = agent.tools.map((each) => each.name);
+  const near = nearest(name, names);
+  const hint = near === undefined ? "" : `; did you mean ${near}?`;
+  const issue = `there is no tool ${JSON.stringify(name)}; there are: ${names.join(", ")}${hint}`;
+  return { kind: "invalid", issues: [issue] };
+}
+
 /** Parses arguments replaced by hooks like the model's own; if they do not fit the tool, nothing runs. */
 export async function beforeCall(
   agent: AgentContext,
   hooked: Omit<HookedCall, "veto">,
-  prepare: (call: ToolCall) => PreparedCall | InvalidCall,
   signal: AbortSignal,
 ): Promise<HookedCall> {
   const { call, prepared } = hooked;
@@ -43,7 +56,7 @@ export async function beforeCall(
   }
   if (verdict.by === undefined) return hooked;
   const changed = { ...call, args: verdict.args };
-  const again = prepare(changed);
+  const again = prepareCall(agent, changed);
   if (again.kind === "prepared")
     return { ...hooked, call: changed, prepared: again, by: `the hook ${verdict.by}` };
   const reason = `the hook ${verdict.by} gave arguments that do not fit: ${again.issues.join("; ")}`;

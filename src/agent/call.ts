@@ -3,7 +3,6 @@ import { type Cause, cutOffBy, EXIT, HarnessError, reasonOf } from "../core/erro
 import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/model-provider.ts";
 import type { Answer, Question } from "../core/ports.ts";
-import { nearest } from "../core/wording.ts";
 import { type Facts, type InvalidCall, notRun, type PreparedCall, type ToolResult } from "../core/tool.ts";
 import { stepFor } from "../policy/refusal-hints.ts";
 import type { Judged } from "./action-judge.ts";
@@ -15,9 +14,10 @@ import {
   endUnrun,
   type HookedCall,
   judgedByHook,
+  prepareCall,
   type Veto,
 } from "./call-result.ts";
-import { type LoopEnd, Stopped } from "./ending/outcome.ts";
+import { type LoopEnd, WaitsForPerson } from "./ending/outcome.ts";
 
 /** A call and its parsed input. All calls of a reply are read before the first runs, so that readers run together. */
 export interface ReadCall {
@@ -27,18 +27,8 @@ export interface ReadCall {
 }
 
 export function readCall(agent: Pick<AgentContext, "tools">, call: ToolCall): ReadCall {
-  const prepared = prepare(agent, call);
+  const prepared = prepareCall(agent, call);
   return { call, prepared, concurrent: prepared.kind === "prepared" && prepared.concurrent };
-}
-
-function prepare(agent: Pick<AgentContext, "tools">, { name, args }: ToolCall): PreparedCall | InvalidCall {
-  const tool = agent.tools.find((each) => each.name === name);
-  if (tool !== undefined) return tool.prepare(args);
-  const names = agent.tools.map((each) => each.name);
-  const near = nearest(name, names);
-  const hint = near === undefined ? "" : `; did you mean ${near}?`;
-  const issue = `there is no tool ${JSON.stringify(name)}; there are: ${names.join(", ")}${hint}`;
-  return { kind: "invalid", issues: [issue] };
 }
 
 /** Most calls that run side by side. */
@@ -75,12 +65,12 @@ export function endUnfinished(
 
 const STOPPED = "Not run: the same calls were repeated over and over, and the run ends with that.";
 
-/** Runs one call to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
+/** Runs one call to its end, unless it waits for a person, or the model repeats itself: "stop". */
 export async function runCall(
   agent: AgentContext,
   read: ReadCall,
   signal: AbortSignal,
-): Promise<ToolResult | Stopped | "stop"> {
+): Promise<ToolResult | WaitsForPerson | "stop"> {
   const { call } = read;
   const guarded = agent.guard.check(call, agent.limits.turns);
   if (guarded === "stop") return "stop";
@@ -89,7 +79,7 @@ export async function runCall(
     guarded === "run"
       ? await runWithinLimits(agent, read, signal)
       : endUnrun(agent, call, notRun(guarded.broken));
-  if (result instanceof Stopped) return result;
+  if (result instanceof WaitsForPerson) return result;
   agent.guard.ended(call, result.text);
   return result;
 }
@@ -98,7 +88,7 @@ async function runWithinLimits(
   agent: AgentContext,
   { call, prepared }: ReadCall,
   signal: AbortSignal,
-): Promise<ToolResult | Stopped> {
+): Promise<ToolResult | WaitsForPerson> {
   if (prepared.kind === "invalid") return endUnrun(agent, call, invalid(call, prepared.issues));
   const spent = agent.limits.reached("call");
   if (spent !== undefined)
@@ -107,7 +97,7 @@ async function runWithinLimits(
   try {
     return await judgeAndRun(agent, { call, prepared }, signal);
   } catch (thrown) {
-    if (!(thrown instanceof Stopped)) throw thrown;
+    if (!(thrown instanceof WaitsForPerson)) throw thrown;
     agent.limits.uncall();
     return thrown;
   }
@@ -121,7 +111,7 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
 
 /**
  * Handles a valid call: hooks may change or veto it, the policy judges it, it runs, hooks see the result, and its end
- * is emitted. Rejects only when the box is lost, and with `Stopped` when the call has to wait for a person; the hooks
+ * is emitted. Rejects only when the box is lost, and with `WaitsForPerson` when the call has to wait for one; the hooks
  * run again when it is resumed.
  */
 async function judgeAndRun(
@@ -130,7 +120,7 @@ async function judgeAndRun(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const judge = await agent.judge();
-  const hooked = await beforeCall(agent, proposed, (changed) => prepare(agent, changed), signal);
+  const hooked = await beforeCall(agent, proposed, signal);
   const { call, veto } = hooked;
   if (veto !== undefined && signal.aborted) return endUnrun(agent, call, cutOff(signal));
   const { facts, run: work, shown } = hooked.prepared.state();
@@ -161,7 +151,7 @@ function editedCall(
   signal: AbortSignal,
 ): Promise<ToolResult> | ToolResult {
   const call = { ...proposed, args: { ...proposed.args, command } };
-  const prepared = prepare(agent, call);
+  const prepared = prepareCall(agent, call);
   if (prepared.kind === "invalid") return endUnrun(agent, call, invalid(call, prepared.issues));
   agent.emit({ type: "call.edited", call: call.id, args: call.args });
   return judgeAndRun(agent, { call, prepared, by: "the user", replaces }, signal);
@@ -190,16 +180,6 @@ const TAKEN_BACK =
 
 const BLIND =
   "Not run: you read this file in the same reply, so you had not seen what it says when you wrote this. Look at it above, then make the call again with all that is to stay in it, or call edit_file for the part that changes.";
-
-/** Takes checkpoints of the workspace around a call, unless the call is known to write nothing there. */
-function withCheckpoints<T>(
-  { checkpoints, limits }: AgentContext,
-  { call: { id }, judged: { mayWrite, lasting } }: Pick<JudgedCall, "call" | "judged">,
-  work: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work, signal) : work();
-}
 
 interface JudgedCall {
   readonly call: ToolCall;
@@ -236,7 +216,7 @@ async function answerFor(
     ...(grants === undefined ? {} : { grants }),
   } as const;
   agent.onceParked.push(() => agent.emit(waits));
-  throw new Stopped(question);
+  throw new WaitsForPerson(question);
 }
 
 function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces }: JudgedCall): Question {
@@ -283,16 +263,22 @@ const decidedEvent = (
   ...(word === undefined ? {} : { told: word }),
 });
 
-/** Runs the call with its grant, between checkpoints, after earlier calls that write to the same paths. */
+/**
+ * Runs the call with its grant, after earlier calls that write to the same paths, and between checkpoints unless it is
+ * known to write nothing in the workspace.
+ */
 function runJudged(
   agent: AgentContext,
   running: RunningCall,
   answer: CallAnswer,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const inOrder = (): Promise<ToolResult> =>
-    agent.writes.inOrder(running.writes, () => run(agent, running, signal));
-  return withCheckpoints(agent, running, () => runWithGrant(agent, answer, signal, inOrder), signal);
+  const { call, writes, judged } = running;
+  const { checkpoints, limits } = agent;
+  const inOrder = () => agent.writes.inOrder(writes, () => run(agent, running, signal));
+  const work = () => runWithGrant(agent, answer, signal, inOrder);
+  if (!judged.mayWrite) return work();
+  return checkpoints.around({ call: call.id, turn: limits.turns, lasting: judged.lasting }, work, signal);
 }
 
 /** Runs the call with the grant it was given; a grant for this call alone ends with it. */
@@ -303,15 +289,17 @@ async function runWithGrant(
   work: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
   if (grant === undefined) return work();
-  const withdraw = await agent.grant(grant, signal).catch((thrown: unknown) => thrown);
-  if (typeof withdraw !== "function") {
-    const why = `${grant.domains.join(", ")} could not be granted: ${reasonOf(withdraw)}`;
+  let withdraw: () => void;
+  try {
+    withdraw = await agent.grant(grant, signal);
+  } catch (thrown) {
+    const why = `${grant.domains.join(", ")} could not be granted: ${reasonOf(thrown)}`;
     return { kind: "failed", cause: "network", text: `It was not run: ${why}`, reason: why };
   }
   try {
     return await work();
   } finally {
-    if (grant.for === "call") (withdraw as () => void)();
+    if (grant.for === "call") withdraw();
   }
 }
 
@@ -338,7 +326,7 @@ async function run(
     return loss === undefined ? result : { ...result, text: `${result.text}\n\n${newBoxText(loss)}` };
   } catch (thrown) {
     if (signal.aborted) return cutOff(signal);
-    if (thrown instanceof Stopped) throw thrown;
+    if (thrown instanceof WaitsForPerson) throw thrown;
     const lost = await recovery?.replacedAfter(thrown);
     if (lost !== undefined) return lostCall(name, lost);
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;

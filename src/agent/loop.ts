@@ -3,7 +3,7 @@ import { repetitionIn, type Message, type ToolCall, withoutRepetition } from "..
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { endUnfinished, readCall, runCall, waves } from "./call.ts";
-import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
+import { type LoopEnd, standingRefusal, WaitsForPerson, waitsFor } from "./ending/outcome.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, askAside, type ModelReply } from "./model-request.ts";
 import type { Demand } from "./next-reply.ts";
@@ -291,7 +291,7 @@ async function runRound(
   for (const wave of planned) {
     const results = await Promise.all(wave.map((each) => runCall(agent, each, signal)));
     if (signal.aborted || results.includes("stop")) return endUnfinished(agent, calls, made, signal);
-    const stopped = results.filter((result) => result instanceof Stopped);
+    const stopped = results.filter((result) => result instanceof WaitsForPerson);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
     good += addResults(
@@ -331,11 +331,13 @@ interface FinishedCall {
 
 const finishedCalls = (
   wave: readonly { readonly call: ToolCall }[],
-  results: readonly (ToolResult | Stopped | "stop")[],
+  results: readonly (ToolResult | WaitsForPerson | "stop")[],
 ): readonly FinishedCall[] =>
   wave.flatMap(({ call }, at) => {
     const result = results[at];
-    return result === undefined || result === "stop" || result instanceof Stopped ? [] : [{ call, result }];
+    return result === undefined || result === "stop" || result instanceof WaitsForPerson
+      ? []
+      : [{ call, result }];
   });
 
 /** Adds results to the history, with `notes` after the last one. Returns how many of the calls were valid. */
@@ -350,8 +352,8 @@ function addResults(agent: AgentContext, ended: readonly FinishedCall[], notes: 
 
 /** A person is asked about the first call; the others ask again when the run is resumed. */
 function parkedAt(
-  { question }: Stopped,
-  stopped: readonly Stopped[],
+  { question }: WaitsForPerson,
+  stopped: readonly WaitsForPerson[],
   malformed: Round["malformed"],
 ): LoopEnd {
   const children = stopped.flatMap(({ child }) => child ?? []);

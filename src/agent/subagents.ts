@@ -2,7 +2,7 @@ import type { EventBody } from "../core/events.ts";
 import { type AnyTool, NO_HOOKS, type ToolResult } from "../core/tool.ts";
 import type { ParkedChild } from "../core/session.ts";
 import type { TaskPart, Subagents } from "../tools/tool-context.ts";
-import { type LoopEnd, NEW_BOX, PlainAnswer, Stopped } from "./ending/outcome.ts";
+import { type LoopEnd, NEW_BOX, PlainAnswer, WaitsForPerson } from "./ending/outcome.ts";
 import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import { Guard, Malformed } from "./limits.ts";
@@ -73,7 +73,7 @@ export function subagent(
     if (end.how === "parked") {
       agent.onceParked.push(() => tell("parked", end.reason));
       const { question, malformed } = end.waiting;
-      throw new Stopped(question, { ...kept(), malformed });
+      throw new WaitsForPerson(question, { ...kept(), malformed });
     }
     if (end.how === "cancelled" && background?.pause.aborted === true) {
       agent.onceParked.push(() => tell("parked", ""));

@@ -164,21 +164,15 @@ class EditorChat implements EditorSession {
   #cancelled = false;
 
   constructor(parts: ChatParts) {
-    const { host, config, runtime, warn, workspace, link, id, store } = parts;
-    const { settings, origins } = config;
+    const { config, workspace, link, id, store } = parts;
     this.id = id;
     this.workspace = workspace;
-    this.modes = MODES.slice(0, MODES.indexOf(settings.mode) + 1);
+    this.modes = MODES.slice(0, MODES.indexOf(config.settings.mode) + 1);
     this.#parts = parts;
     this.#notes = parts.notes;
     this.#chat = new ChatController({
-      host,
-      settings,
-      origins,
-      workspace,
-      runtime,
-      warn,
-      id,
+      ...parts,
+      ...config,
       store: () => Promise.resolve(store),
       view: { take: (event) => link.show(cleanStrings(event, maskSecrets)), end: () => undefined },
       approver: editorAsPerson(link, () => this.#chat.conversation?.session),

@@ -14,15 +14,8 @@ import { readCall } from "../agent/call.ts";
 import { NOTICE } from "../agent/context/history.ts";
 import { type AnyTool, NO_EXTENSIONS, type ToolResult } from "../core/tool.ts";
 import type { Box } from "../core/ports.ts";
-import type { Session, SessionStore } from "../core/session.ts";
 import { configuredHooks } from "./project/open-extensions.ts";
-import {
-  runIndex,
-  type RunIndex,
-  sessionPrompt,
-  type SessionState,
-  sessionState,
-} from "./run/session-state.ts";
+import { type OpenSession, openSession } from "./run/composition.ts";
 import { newSession, openSessions } from "./sessions/session-access.ts";
 import { holdSession } from "./sessions/session-hold.ts";
 import { ServedRun, type ServedRunParts, taskOf } from "./served-run.ts";
@@ -90,15 +83,11 @@ const MODES: Readonly<Record<Settings["mode"], string>> = {
   "danger-full-access": "The mode is full access: all of the workspace can be changed.",
 };
 
-type SessionParts = Omit<ServedRunParts, "store" | "session" | "state" | "client" | "resumed" | "signal">;
+type ServedParts = Omit<ServedRunParts, "store" | "session" | "state" | "client" | "resumed" | "signal">;
 
-interface OpenSession {
-  readonly store: SessionStore;
-  readonly session: Session;
-  readonly state: SessionState;
+interface ClientSession extends Pick<ServedRunParts, "store" | "session" | "state" | "client"> {
   readonly tools: readonly AnyTool[];
-  readonly index: RunIndex;
-  readonly client: string;
+  readonly opened: OpenSession;
   readonly hold: AsyncDisposable;
 }
 
@@ -107,10 +96,10 @@ interface OpenSession {
  * the next call begins another one.
  */
 class ServedSession {
-  readonly #parts: SessionParts;
+  readonly #parts: ServedParts;
   readonly #queue = new CallQueue();
   readonly #ending = new AbortController();
-  #opened: Promise<OpenSession> | undefined;
+  #opened: Promise<ClientSession> | undefined;
   #run: Promise<ServedRun> | undefined;
   #runs = 0;
   #calls = 0;
@@ -118,7 +107,7 @@ class ServedSession {
   #closed: string | undefined;
   readonly #broken = Promise.withResolvers<never>();
 
-  constructor(parts: SessionParts) {
+  constructor(parts: ServedParts) {
     this.#parts = parts;
     this.#broken.promise.catch(() => undefined);
   }
@@ -163,41 +152,39 @@ class ServedSession {
     using _ = open.store;
     await using _held = open.hold;
     const run = await this.#run?.catch(() => undefined);
-    await open.index[Symbol.asyncDispose]();
+    await open.opened[Symbol.asyncDispose]();
     await run?.end(how);
   }
 
-  async #open(client: string): Promise<OpenSession> {
-    const { host, settings, origins, workspace, warn } = this.#parts;
+  async #open(client: string): Promise<ClientSession> {
+    const { host, settings, workspace, warn } = this.#parts;
     const store = openSessions(host, warn);
     const task = taskOf(client);
     const about = { mode: settings.mode, provider: "mcp", chat_model: client };
     const session = newSession(store, about, { workspace, prompt: task });
     const hold = await holdSession(host, session.id);
     const box = async (): Promise<Box> => (await this.#run)?.box() ?? Promise.reject(new Error("no run yet"));
-    const index = runIndex({ host, settings: () => settings, origins, workspace, session: session.id, box });
-    // For a later continuation of the session here; the client has a prompt of its own.
-    const { text: prompt } = await sessionPrompt(host, settings, workspace);
-    const timeoutMs = settings.timeout;
     // Tools that users add are only for their own runs: a client has its own servers, and must not use the keys of
     // these tools. Hooks watch the client's calls, too.
-    const parts = { host, settings, workspace, session: session.id, box };
-    const extensions = (await configuredHooks(parts)) ?? NO_EXTENSIONS;
-    const state = sessionState({ session, store, workspace, timeoutMs, prompt, index, extensions });
+    const hooks = await configuredHooks({ host, settings, workspace, session: session.id, box });
+    const parts = { ...this.#parts, store, session, resumed: false };
+    // Its prompt is for a later continuation of the session here; the client has a prompt of its own.
+    const opened = await openSession(parts, { extensions: hooks ?? NO_EXTENSIONS, box });
     session.append({
       kind: "message",
       message: { role: "user", text: `${NOTICE}${task}: its calls follow.` },
     });
-    return { store, session, state, tools: servedOf(state.tools), index, client, hold };
+    const { state } = opened;
+    return { store, session, state, tools: servedOf(state.tools), opened, client, hold };
   }
 
-  async #runFor(open: OpenSession): Promise<ServedRun> {
+  async #runFor(open: ClientSession): Promise<ServedRun> {
     const current = await this.#run;
     if (current?.over === true) await this.#leave(current);
     return (this.#run ??= this.#begin(open));
   }
 
-  #begin({ store, session, state, client }: OpenSession): Promise<ServedRun> {
+  #begin({ store, session, state, client }: ClientSession): Promise<ServedRun> {
     const resumed = this.#runs > 0;
     this.#runs += 1;
     const { signal } = this.#ending;

@@ -3,16 +3,12 @@ import { finish, type RequestEnd, type RunRequest } from "../agent/agent-run.ts"
 import { unattended } from "../agent/approvers.ts";
 import { cutOff, type ReadCall, runCall } from "../agent/call.ts";
 import { endUnrun } from "../agent/call-result.ts";
-import { PromptSize } from "../agent/context/history.ts";
 import { Deeds } from "../agent/ending/deeds.ts";
-import { Stopped } from "../agent/ending/outcome.ts";
+import { WaitsForPerson } from "../agent/ending/outcome.ts";
 import { Guard, Limits } from "../agent/limits.ts";
 import { boxLost } from "../agent/loop.ts";
-import type { Config } from "../config/load-config.ts";
-import type { Settings } from "../config/settings-schema.ts";
-import { type EndedCall, lastStep, type Session, type SessionStore } from "../core/session.ts";
+import { type EndedCall, lastStep } from "../core/session.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { EventBody } from "../core/events.ts";
 import type { Capabilities, Provider } from "../core/model-provider.ts";
 import type { Box } from "../core/ports.ts";
 import { maskSecrets } from "../core/secrets.ts";
@@ -20,30 +16,23 @@ import type { ToolResult } from "../core/tool.ts";
 import { NO_USAGE } from "../models/token-usage.ts";
 import { unlessAborted } from "../platform/waits.ts";
 import { checkpointsFor } from "./sessions/checkpoint-access.ts";
-import type { Host } from "./host.ts";
-import { type Untrusted, untrustedIn } from "./project/project-trust.ts";
-import { agentContext, runBox } from "./run/agent-assembly.ts";
-import { runRenderer, runSink, waitingSink } from "./run/event-sink.ts";
+import { untrustedIn } from "./project/project-trust.ts";
+import { agentBox } from "./run/agent-box.ts";
+import {
+  agentContext,
+  type AskedModel,
+  openEvents,
+  type OpenSession,
+  type SessionParts,
+} from "./run/composition.ts";
+import { runRenderer, untrustedNotice } from "./run/event-sink.ts";
 import type { LazyBox } from "./run/lazy-box.ts";
-import { observersFor } from "./run/run-observers.ts";
-import type { SessionState } from "./run/session-state.ts";
 
-export interface ServedRunParts {
-  readonly host: Host;
-  readonly settings: Settings;
-  readonly origins: Config["origins"];
-  /** Absolute and resolved. */
-  readonly workspace: string;
+export interface ServedRunParts extends SessionParts, Pick<OpenSession, "state"> {
   readonly runtime: string | null;
   readonly quiet: boolean;
-  readonly warn: (text: string) => void;
-  readonly store: SessionStore;
-  readonly session: Session;
-  readonly state: SessionState;
   /** The client, by the name that it gives itself. */
   readonly client: string;
-  /** The session had a run before this one. */
-  readonly resumed: boolean;
   /** Fires when everything ends. */
   readonly signal: AbortSignal;
 }
@@ -80,32 +69,32 @@ export class ServedRun {
 
   /** The box starts with the first call that needs one. */
   static async begin(parts: ServedRunParts): Promise<ServedRun> {
-    const { settings, quiet, host, workspace } = parts;
+    const { settings, quiet, host, workspace, session, warn } = parts;
     const show = runRenderer({
       json: false,
       quiet,
       changes: settings.isolation === "bind" ? "here" : "waiting",
     });
     await using opened = new AsyncDisposableStack();
-    const observers = opened.use(await observersFor(parts));
-    const sink = waitingSink(
-      runSink(parts, (event) => {
-        show.take(event);
-        observers.take(event);
-      }),
-    );
-    opened.defer(() => show.end());
+    const events = opened.use(await openEvents(parts, show));
+    const { emit } = events;
     const untrusted = await untrustedIn(host, workspace);
     // Disposed of after the box, because commands may write until the box is gone.
-    const checkpoints = opened.use(
-      await checkpointsFor({ ...parts, since: lastStep(parts.session.steps), emit: sink.emit }),
-    );
-    const { runtime, session, warn } = parts;
-    const opening = { host, settings, workspace, runtime, keep: session.id, warn };
-    const box = opened.use(runBox(opening, sink.emit, REMEDY));
-    const agent = await contextOf(parts, { sink, box, checkpoints });
+    const since = lastStep(session.steps);
+    const checkpoints = opened.use(await checkpointsFor({ ...parts, since, emit }));
+    const opening = { ...parts, keep: session.id };
+    const box = opened.use(agentBox(() => opening, emit, { remedy: REMEDY, warn }));
+    const agent = await agentContext({
+      ...parts,
+      sink: events,
+      checkpoints,
+      box,
+      model: NO_MODEL,
+      limits: new Limits({}, () => performance.now()),
+      approver: unattended(settings.on_ask),
+    });
     agent.intent.begin("change");
-    sink.begin([startOf(parts), ...noticesOf(untrusted)]);
+    events.begin([startOf(parts), ...untrustedNotice(untrusted)]);
     return new ServedRun(parts, { agent, box, opened: opened.move() });
   }
 
@@ -151,7 +140,8 @@ export class ServedRun {
   async #ran(own: AgentContext, read: ReadCall, signal: AbortSignal): Promise<ToolResult> {
     try {
       const result = await runCall(own, read, signal);
-      if (result === "stop" || result instanceof Stopped) throw new Error("nobody is there to be waited for");
+      if (result === "stop" || result instanceof WaitsForPerson)
+        throw new Error("nobody is there to be waited for");
       if (!this.over || result.kind !== "cancelled") return result;
       return { ...result, kind: "failed", cause: "program", text: this.#lost() };
     } catch (thrown) {
@@ -230,9 +220,6 @@ const startOf = ({ settings, session, resumed, workspace, client }: ServedRunPar
     ...(settings.allow_domains.length === 0 ? {} : { granted: settings.allow_domains }),
   }) as const;
 
-const noticesOf = (untrusted: Untrusted | undefined): readonly EventBody[] =>
-  untrusted === undefined ? [] : [{ type: "notice", text: untrusted.text, untrusted: untrusted.items }];
-
 const REMEDY = "call again: a new box starts";
 
 /** There is no provider: the model is the client's. */
@@ -252,30 +239,12 @@ const NO_CAPABILITIES: Capabilities = {
   origin: { context: "guess", tools: "guess", calls: "guess", thinking: "guess", cache: "guess" },
 };
 
-function contextOf(
-  { host, settings, workspace, session, state, signal }: ServedRunParts,
-  { sink, box, checkpoints }: Pick<Parameters<typeof agentContext>[0], "sink" | "box" | "checkpoints">,
-): Promise<AgentContext> {
-  return agentContext({
-    host,
-    settings,
-    // It is unknown which model calls the tools.
-    isWeak: () => false,
-    workspace,
-    outputs: session.outputs,
-    checkpoints,
-    state,
-    provider: NO_PROVIDER,
-    capabilities: Promise.resolve(NO_CAPABILITIES),
-    size: new PromptSize("none", () => []),
-    sink,
-    box,
-    limits: new Limits({}, () => performance.now()),
-    grants: {
-      domains: () => settings.allow_domains,
-      grant: () => Promise.reject(new Error("nobody is there to grant anything")),
-    },
-    approver: unattended(settings.on_ask),
-    signal,
-  });
-}
+/** It is unknown which model calls the tools. */
+const NO_MODEL: AskedModel = {
+  name: "",
+  isServed: false,
+  isWeak: () => false,
+  fewBy: () => undefined,
+  provider: NO_PROVIDER,
+  capabilities: Promise.resolve(NO_CAPABILITIES),
+};

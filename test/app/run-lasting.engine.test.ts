@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { refusedBy } from "../../src/agent/approvers.ts";
 import { hostFrom } from "../../src/app/host.ts";
 import { sessionState } from "../../src/app/run/session-state.ts";
 import { lazyJudge } from "../../src/app/project/policy-context.ts";
@@ -13,6 +14,8 @@ import { realBox } from "../fixtures/real-box.ts";
 const NOTE = "[http_proxy is not kept for later calls: set it in the command that needs it]";
 const LOOK = "echo $FOO ${PATH%%:*} $http_proxy";
 
+const none = (): never => assert.fail();
+
 /** What a script that sets an environment up says of itself, what a later call sees, and how that one is judged. */
 async function after(mode: Mode): Promise<readonly unknown[]> {
   await using real = await realBox({
@@ -22,10 +25,12 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const store = memoryStore();
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
   const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
-  const parts = { session, store, workspace, timeoutMs: 10_000, prompt: "", index };
+  const settings = { timeout: 10_000 };
+  const parts = { session, store, workspace, settings, prompt: "", index };
   const lasting = sessionState({ ...parts, extensions: NO_EXTENSIONS });
   const judge = lazyJudge(hostFrom(process.env), { mode, allow_domains: [] }, workspace);
-  lasting.workedOnBy({ isWeak: false, judge, mode });
+  const subagents = { run: none, begin: none, look: none };
+  lasting.beginRequest({ isWeak: false, refused: refusedBy(judge, mode), planned: none, subagents });
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
   const first = await called(bash, { command: "source ./env.sh" }, real.box);
   const later = await called(bash, { command: LOOK }, real.box);

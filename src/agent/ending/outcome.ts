@@ -248,8 +248,8 @@ export type LoopEnd =
 export type Waiting = Pick<Parked, "question" | "malformed" | "children">;
 
 /** Thrown by a call that cannot go on without a person; also passes through the tool that started a subagent. */
-export class Stopped extends Error {
-  override readonly name = "Stopped";
+export class WaitsForPerson extends Error {
+  override readonly name = "WaitsForPerson";
   readonly question: Question;
   /** The subagent in which the question came up. */
   readonly child: ParkedChild | undefined;

@@ -115,6 +115,7 @@ async function answerOnce(request: ApproveRequest): Promise<Answered> {
     session,
     resumed: true,
     workspace,
+    warn: note,
     prompt: given.task,
     signal,
     parkedRun: { parked, claim: () => claimRun({ host, session, parked, word, rules, note }) },

@@ -10,7 +10,6 @@ import { stderr, stdout } from "../../render/tty/output.ts";
 import { systemClock } from "../../render/tty/live-lines.ts";
 import { newSession } from "../sessions/session-access.ts";
 import { holdSession } from "../sessions/session-hold.ts";
-import { noteTo } from "../stderr-messages.ts";
 import {
   type Applied,
   type AttemptsPlan,
@@ -136,9 +135,9 @@ async function untilGreen(input: HoldingInput, view: AttemptsView): Promise<Ende
 }
 
 async function tryOne(input: HoldingInput, nth: number, view: AttemptsView): Promise<RanCandidate> {
-  const { plan: _, holds, checkNamed, limits, store, prompt, workspace, flags, ...others } = input;
+  const { plan: _, holds, checkNamed, ...others } = input;
   const { settings, origins } = candidateConfig(nth, input);
-  const session = newSession(store, settings, { workspace, prompt });
+  const session = newSession(input.store, settings, input);
   holds.use(await holdSession(input.host, session.id));
   const shown = view.of(nth);
   const last = { run: "", seq: 0 };
@@ -146,13 +145,10 @@ async function tryOne(input: HoldingInput, nth: number, view: AttemptsView): Pro
     ...others,
     settings,
     origins,
-    flags: { ...flags, intent: "change", candidate: nth },
-    limits: limits.attempt(),
-    store,
+    flags: { ...input.flags, intent: "change", candidate: nth },
+    limits: input.limits.attempt(),
     session,
     resumed: false,
-    workspace,
-    prompt,
     untrusted: nth === 1 ? input.untrusted : undefined,
     show: {
       take: (event) => {
@@ -169,7 +165,7 @@ async function tryOne(input: HoldingInput, nth: number, view: AttemptsView): Pro
 
 /** Moves all of the first candidate's changes into the workspace, or none. */
 async function applyFirst(
-  { host, store, flags, signal }: AttemptsInput,
+  { host, store, warn, signal }: AttemptsInput,
   first: RanCandidate,
 ): Promise<Applied> {
   try {
@@ -180,7 +176,7 @@ async function applyFirst(
       dryRun: false,
       interactive: false,
       prompter: undefined,
-      say: noteTo(flags.quiet),
+      say: warn,
       onlyWhole: true,
       signal,
     });

@@ -3,8 +3,8 @@ import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { Interrupted, type Signal } from "../../core/errors.ts";
 import type { Extensions } from "../../core/tool.ts";
-import type { AgentEvent } from "../../core/events.ts";
-import type { Connection, AnswerGrant } from "../../core/network.ts";
+import type { AgentEvent, Emit } from "../../core/events.ts";
+import type { AnswerGrant } from "../../core/network.ts";
 import type { Provider } from "../../core/model-provider.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -14,16 +14,8 @@ import type { ExpandedCommand, SlashCommands } from "../project/skills-and-comma
 import { HarnessRequests } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { agentBox } from "./agent-assembly.ts";
-import { type RunIndex, runIndex } from "./session-state.ts";
-import {
-  ChatBox,
-  chatTurn,
-  compactNow,
-  type Conversation,
-  openConversation,
-  type TurnInput,
-} from "./chat-session.ts";
+import { ChatBox, chatTurn, compactNow, Conversation, type TurnInput } from "./chat-session.ts";
+import { askedModel, type OpenSession } from "./composition.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
 import type { Verdict } from "../../core/decision.ts";
 
@@ -64,7 +56,7 @@ export class ChatController implements AsyncDisposable {
   #conversation: Conversation | undefined;
   /** Hold on the current session: no other process works on it, or removes it. */
   #hold: { readonly session: string; readonly hold: AsyncDisposable } | undefined;
-  #index: RunIndex | undefined;
+  #opened: OpenSession | undefined;
   #extensions: Extensions | undefined;
   /** Skills that the model or the person already knows of. */
   #skills: ReadonlySet<string> = new Set();
@@ -92,24 +84,20 @@ export class ChatController implements AsyncDisposable {
       if (!warned.has(text)) parts.warn(text);
       warned.add(text);
     };
-    this.#box = new ChatBox(
-      (signal, keep, watch) => {
-        const { host, workspace, runtime } = parts;
-        const opening = {
-          host,
-          settings: this.#settings,
-          workspace,
-          runtime,
-          keep,
-          warn,
-          mayGrant: true,
-          onConnection: (connection: Connection) => this.#box.onConnection(connection),
-        };
-        return agentBox(opening, watch, signal);
-      },
+    const { host, workspace, runtime } = parts;
+    this.#box = new ChatBox({
+      opening: (keep) => ({
+        host,
+        settings: this.#settings,
+        workspace,
+        runtime,
+        keep,
+        warn,
+        mayGrant: true,
+      }),
       // Only boxes over the folder itself are shared: a layer or a copy belongs to one session.
-      parts.settings.isolation === "bind",
-    );
+      shared: parts.settings.isolation === "bind",
+    });
   }
 
   get host(): Host {
@@ -289,50 +277,31 @@ export class ChatController implements AsyncDisposable {
     this.#ending.abort(new Error("the chat has ended"));
     await this.#extensions?.[Symbol.asyncDispose]();
     await this.#requests[Symbol.asyncDispose]();
-    await this.#index?.[Symbol.asyncDispose]();
+    await this.#opened?.[Symbol.asyncDispose]();
     await this.#box[Symbol.asyncDispose]();
     await this.#observers?.[Symbol.asyncDispose]();
     await this.#letGo();
   }
 
   async #over(session: Session, resumed: boolean): Promise<Conversation> {
+    const { host, origins, warn, person } = this.#parts;
     const { workspace, settings } = this;
-    await this.#index?.[Symbol.asyncDispose]();
-    const index = runIndex({
-      host: this.#parts.host,
-      settings: () => this.settings,
-      origins: this.#parts.origins,
-      workspace,
-      session: session.id,
-      box: this.#box.now,
-    });
-    this.#index = index;
-    const { host } = this.#parts;
+    await this.#opened?.[Symbol.asyncDispose]();
     await this.#extensions?.[Symbol.asyncDispose]();
     this.#skills = new Set(await offeredSkills(host, workspace));
-    this.#extensions = await openExtensions({
-      host,
-      settings,
-      origins: this.#parts.origins,
-      workspace,
-      session: session.id,
-      box: this.#box.now,
-      requests: this.#requests,
-      emit: (event) => this.#box.emit(event),
-      warn: this.#parts.warn,
-      signal: this.#ending.signal,
-    });
-    return openConversation({
-      host,
-      store: await this.store(),
-      session,
-      resumed,
-      settings,
-      workspace,
-      index,
-      extensions: this.#extensions,
-      person: this.#parts.person,
-    });
+    const { signal } = this.#ending;
+    const [box, requests] = [this.#box.now, this.#requests];
+    const emit: Emit = (event) => this.#box.emit(event);
+    const around = { host, settings, origins, workspace, warn };
+    const own = { session: session.id, box, requests, emit, signal };
+    const extensions = await openExtensions({ ...around, ...own });
+    this.#extensions = extensions;
+    const conversation = await Conversation.open(
+      { ...around, store: await this.store(), session, resumed },
+      { extensions, box, current: () => this.settings, person },
+    );
+    this.#opened = conversation.opened;
+    return conversation;
   }
 
   async #work<T>(
@@ -340,28 +309,25 @@ export class ChatController implements AsyncDisposable {
     signal: AbortSignal,
     work: (input: TurnInput) => Promise<T>,
   ): Promise<T> {
-    const { view, approver } = this.#parts;
-    const observers = (this.#observers ??= await observersFor({
-      host: this.#parts.host,
-      settings: this.#settings,
-      origins: this.#parts.origins,
-    }));
+    const { host, view, approver, warn, origins } = this.#parts;
+    const { settings, workspace } = this;
+    const observers = (this.#observers ??= await observersFor({ host, settings, origins }));
     try {
-      const model = await this.model();
+      const client = await this.model();
+      this.#provider ??= client.provider();
       return await work({
-        host: this.#parts.host,
-        settings: this.#settings,
+        host,
+        settings,
         origins: this.origins,
-        workspace: this.workspace,
+        workspace,
         store: await this.store(),
+        warn,
         conversation,
         box: this.#box,
         requests: this.#requests,
-        model,
-        provider: (this.#provider ??= model.provider()),
+        model: askedModel(client, { settings, replayed: undefined, signal }, this.#provider),
         approver,
         keepGrant: (grant) => this.#keepGrant(grant),
-        warn: this.#parts.warn,
         show: (event) => {
           view.take(event);
           this.decided.take(event);

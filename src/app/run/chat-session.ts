@@ -1,79 +1,62 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, runRequest } from "../../agent/agent-run.ts";
-import { remembering } from "../../agent/approvers.ts";
-import { networkOf } from "../../agent/context/prompt.ts";
-import { PromptSize } from "../../agent/context/history.ts";
 import { Limits } from "../../agent/limits.ts";
 import type { Memory } from "../../agent/context/memory.ts";
-import type { Config } from "../../config/load-config.ts";
-import type { Settings } from "../../config/settings-schema.ts";
-import {
-  type Checkpoints,
-  lastStep,
-  NO_CHECKPOINTS,
-  type Session,
-  type SessionStore,
-  settledIn,
-} from "../../core/session.ts";
+import { networkOf } from "../../agent/context/prompt.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Emit } from "../../core/events.ts";
-import type { Extensions } from "../../core/tool.ts";
-import { type Connection, type AnswerGrant, installs } from "../../core/network.ts";
-import type { Provider, Usage } from "../../core/model-provider.ts";
-import {
-  boxNote,
-  type RequestedModel,
-  requestedModel,
-  modeNote,
-  networkNote,
-  smallModelEvent,
-  undoNote,
-} from "./person-request.ts";
-import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
+import type { Usage } from "../../core/model-provider.ts";
+import { type AnswerGrant, installs } from "../../core/network.ts";
+import type { Approver, Box } from "../../core/ports.ts";
+import { type Checkpoints, lastStep, NO_CHECKPOINTS, type Session } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/token-usage.ts";
 import { unlessAborted } from "../../platform/waits.ts";
-import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor, undoneSteps } from "../sessions/checkpoint-access.ts";
 import { logAfterEnd } from "../sessions/session-access.ts";
-import { type HarnessRequests, SessionGrants } from "./session-grants.ts";
-import type { Host } from "../host.ts";
-import type { ModelClient } from "../model-access.ts";
-import { agentContext, type CanaryWatch } from "./agent-assembly.ts";
-import { runSink, type Sink, startedEvent } from "./event-sink.ts";
-import { connectionEvent, LazyBox, readyEvent } from "./lazy-box.ts";
-import { giveUpFrozen } from "./run-task.ts";
+import { agentBox, type AgentBoxOpening } from "./agent-box.ts";
 import {
-  briefingFrom,
-  type SessionPrompt,
-  sessionPrompt,
-  type SessionState,
-  sessionState,
-} from "./session-state.ts";
+  agentContext,
+  type AskedModel,
+  type OpenSession,
+  openSession,
+  type SessionParts,
+  tellIfSmall,
+} from "./composition.ts";
+import { runSink, type Sink, startedEvent } from "./event-sink.ts";
+import type { LazyBox } from "./lazy-box.ts";
+import { boxNote, modeNote, networkNote, undoNote } from "./person-request.ts";
+import { giveUpFrozen } from "./run-task.ts";
+import type { HarnessRequests } from "./session-grants.ts";
+import { briefingFrom, type SessionState } from "./session-state.ts";
 
 /** One session that a chat continues. */
 export class Conversation {
   readonly session: Session;
-  readonly state: SessionState;
-  readonly prompt: SessionPrompt;
   readonly resumed: boolean;
-  readonly extensions: Pick<Extensions, "ready">;
+  readonly opened: OpenSession;
   /** Usage of all requests of the session, including earlier ones. */
   usage: Usage;
   /** A lower bound of tokens: only what was counted. */
   counted: { readonly prompt: number; readonly completion: number };
   /** The number of messages whose box no longer exists; undefined if no box was closed. */
   boxless: number | undefined;
-  #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
-  constructor(parts: Pick<Conversation, "session" | "state" | "prompt" | "resumed" | "extensions">) {
-    this.session = parts.session;
-    this.state = parts.state;
-    this.prompt = parts.prompt;
-    this.resumed = parts.resumed;
-    this.extensions = parts.extensions;
-    const turns = parts.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
+  private constructor({ session, resumed }: SessionParts, opened: OpenSession) {
+    this.session = session;
+    this.resumed = resumed;
+    this.opened = opened;
+    const turns = session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
     this.usage = turns.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
     this.counted = turns.reduce((sum, { usage }) => withCounted(sum, usage), { prompt: 0, completion: 0 });
+  }
+
+  static async open(...[parts, own]: Parameters<typeof openSession>): Promise<Conversation> {
+    if (parts.resumed) await giveUpFrozen(parts.host, parts.session);
+    return new Conversation(parts, await openSession(parts, own));
+  }
+
+  get state(): SessionState {
+    return this.opened.state;
   }
 
   get memory(): Memory {
@@ -95,13 +78,6 @@ export class Conversation {
     this.usage = sumUsage(this.usage, usage);
     this.counted = withCounted(this.counted, usage);
   }
-
-  /** What was learnt of a model's token count stays until another model is asked. */
-  sizeFor(model: string): PromptSize {
-    if (this.#size?.model !== model)
-      this.#size = { model, size: new PromptSize(model, () => this.state.offers) };
-    return this.#size.size;
-  }
 }
 
 const withCounted = (
@@ -111,51 +87,6 @@ const withCounted = (
   prompt: prompt + (prompt_tokens ?? 0),
   completion: completion + (completion_tokens ?? 0),
 });
-
-export interface ConversationParts {
-  readonly host: Host;
-  readonly store: SessionStore;
-  readonly session: Session;
-  readonly resumed: boolean;
-  readonly settings: Settings;
-  readonly workspace: string;
-  /** Finds code, when it is asked. */
-  readonly index: Index;
-  readonly extensions: Extensions;
-  readonly person?: AskPerson | undefined;
-  /** Nothing of the conversation is to be kept. */
-  readonly passing?: boolean;
-}
-
-export async function openConversation(parts: ConversationParts): Promise<Conversation> {
-  const {
-    host,
-    store,
-    session,
-    resumed,
-    settings,
-    workspace,
-    index,
-    extensions,
-    person,
-    passing = false,
-  } = parts;
-  const prompt = await sessionPrompt(host, settings, workspace, extensions.prompt);
-  const timeoutMs = settings.timeout;
-  if (resumed) await giveUpFrozen(host, session);
-  const state = sessionState({
-    session,
-    store,
-    workspace,
-    timeoutMs,
-    prompt: prompt.text,
-    index,
-    extensions,
-    person,
-    passing,
-  });
-  return new Conversation({ session, state, prompt, resumed, extensions });
-}
 
 const REMEDY = "send the message again; a new box will start";
 
@@ -167,43 +98,44 @@ interface OpenBox {
   readonly briefing: AgentContext["briefing"];
 }
 
-type BoxStart = (signal: AbortSignal, session: string, watch: CanaryWatch) => Promise<OwnedBox>;
+interface ChatBoxOptions {
+  /** How a box for the session with this id is opened. */
+  readonly opening: (session: string) => AgentBoxOpening;
+  /** One box serves any session. */
+  readonly shared: boolean;
+  /** Receives the errors that kept a box from starting. */
+  readonly failed?: (thrown: unknown) => void;
+}
 
 /** The box of a chat: one for all its requests, until it is lost or must be replaced. */
 export class ChatBox implements AsyncDisposable {
-  readonly #start: BoxStart;
-  readonly #shared: boolean;
+  readonly #options: ChatBoxOptions;
   readonly #ending = new AbortController();
   #open: OpenBox | undefined;
-  /** Called when the box is ready. */
-  onReady: ConstructorParameters<typeof LazyBox>[1] = () => undefined;
-  /** Called with the connections that the box made or was refused; set by the current request. */
-  onConnection: (connection: Connection) => void = () => undefined;
-  /** Receives the event of a touched canary. */
+  /** Receives the events of the box; set by the current request. */
   emit: Emit = () => undefined;
 
-  /** `shared`: one box serves any session. */
-  constructor(start: BoxStart, shared: boolean) {
-    this.#start = start;
-    this.#shared = shared;
+  constructor(options: ChatBoxOptions) {
+    this.#options = options;
   }
 
   /** The box for the next request. A box that could not start, or is lost, is replaced. */
   async for(conversation: Conversation): Promise<Omit<OpenBox, "conversation">> {
     if (this.#open?.box.noBox.aborted === true) await this.close();
     if (this.#open?.conversation === conversation) return this.#open;
-    if (!this.#shared) await this.close();
-    const start: ConstructorParameters<typeof LazyBox>[0] = (signal, end) =>
-      this.#start(signal, conversation.session.id, { emit: (event) => this.emit(event), end });
+    const { opening, shared, failed } = this.#options;
+    if (!shared) await this.close();
+    const { session, opened, memory } = conversation;
     const box =
       this.#open?.box ??
-      new LazyBox(start, (ms, ready) => this.onReady(ms, ready), {
-        remedy: REMEDY,
-        tell: (text) => this.emit({ type: "notice", text }),
-      });
-    const { history } = conversation.memory;
-    const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
-    const since = this.#open === undefined ? lastStep(conversation.session.steps) : undefined;
+      agentBox(
+        () => opening(session.id),
+        (event) => this.emit(event),
+        { remedy: REMEDY, failed },
+      );
+    const { signal } = this.#ending;
+    const briefing = briefingFrom(box, opened.systemPrompt, { history: memory.history, signal });
+    const since = this.#open === undefined ? lastStep(session.steps) : undefined;
     this.#open = { box, conversation, since, briefing };
     return this.#open;
   }
@@ -229,51 +161,35 @@ export class ChatBox implements AsyncDisposable {
   }
 }
 
-export interface TurnInput {
-  readonly host: Host;
-  readonly settings: Settings;
-  /** The origin of each setting. */
-  readonly origins: Config["origins"];
-  readonly workspace: string;
-  readonly store: SessionStore;
+/** What a request of a chat is composed with; the settings are those of now. */
+export interface TurnInput extends Omit<SessionParts, "session" | "resumed"> {
   readonly conversation: Conversation;
   readonly box: ChatBox;
   readonly requests: HarnessRequests;
-  readonly model: ModelClient;
-  /** In a replay: the model that replied then. */
-  readonly recorded?: RequestedModel | undefined;
-  readonly provider: Provider;
+  readonly model: AskedModel;
   readonly approver: Approver;
   /** Makes a person's grant last for the rest of the chat, or longer. */
-  readonly keepGrant: (grant: AnswerGrant) => Promise<void>;
-  readonly warn: (text: string) => void;
+  readonly keepGrant?: (grant: AnswerGrant) => Promise<void>;
   readonly show: (event: AgentEvent) => void;
   readonly signal: AbortSignal;
 }
 
 /** Runs one request of a person to its end. If it throws, the history is as it was before. */
 export async function chatTurn(input: TurnInput, text: string): Promise<Finished> {
-  const { settings, workspace, conversation, box, signal } = input;
-  const { session, memory } = conversation;
-  const sink = sinkOfTurn(input);
+  const { settings, workspace, conversation, model, signal } = input;
+  const { session, memory, opened } = conversation;
   const resumed = conversation.resumed || memory.history.count > 0;
-  const { store } = input;
-  const open = await box.for(conversation);
-  const { since } = open;
-  const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed, since };
-  await using checkpoints = await checkpointsFor(parts);
-  const capabilities = input.model.capabilities(settings.chat_model, signal);
-  const agent = await turnContext(input, { sink, checkpoints, capabilities });
+  const parts = { ...input, session, resumed };
+  const sink = runSink(parts, input.show);
+  const { box, since } = await input.box.for(conversation);
+  await using checkpoints = await checkpointsFor({ ...parts, since, emit: sink.emit });
+  const agent = await turnContext(input, sink, checkpoints);
   const before = memory.history.count;
-  sink.emit(startedEvent({ settings, session, resumed, workspace, task: text, chat: true }));
-  const small = smallModelEvent(
-    requestedModel({ settings, replayed: undefined }),
-    (await capabilities).parameters,
-  );
-  if (small !== undefined) sink.emit(small);
+  sink.emit(startedEvent({ ...parts, task: text, chat: true }));
+  await tellIfSmall(model, sink.emit);
   try {
-    await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
-    if (settings.allow_domains.some(installs)) await open.box.countPackages(signal);
+    await unlessAborted(Promise.resolve(opened.extensions.ready?.()), signal);
+    if (settings.allow_domains.some(installs)) await box.countPackages(signal);
     const finished = await runRequest(
       agent,
       {
@@ -283,9 +199,9 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
         session: session.id,
         takesBack: true,
         workedBefore: memory.history.messages.some(({ role }) => role === "tool"),
-        changes: () => open.box.changes(checkpoints, signal),
+        changes: () => box.changes(checkpoints, signal),
         record: (each) => session.append(each),
-        leave: () => open.box.log(),
+        leave: () => box.log(),
         workspace,
       },
       signal,
@@ -300,17 +216,17 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
 
 /** Summarises the older part of the conversation; returns whether it is shorter now. Events report the outcome. */
 export async function compactNow(input: TurnInput): Promise<boolean> {
-  const capabilities = input.model.capabilities(input.settings.chat_model, input.signal);
-  const sink = sinkOfTurn(input);
-  const agent = await turnContext(input, { sink, checkpoints: NO_CHECKPOINTS, capabilities });
-  const shorter = await agent.compactor.now("manual", input.signal);
-  input.conversation.spend(agent.spent.usage);
+  const { conversation, show, signal } = input;
+  const sink = runSink({ ...input, session: conversation.session }, show);
+  const agent = await turnContext(input, sink, NO_CHECKPOINTS);
+  const shorter = await agent.compactor.now("manual", signal);
+  conversation.spend(agent.spent.usage);
   return shorter;
 }
 
 /** Notes on what differs from the system prompt. */
 async function notesFor({ host, settings, conversation }: TurnInput): Promise<string> {
-  const { memory, session, prompt, boxless } = conversation;
+  const { memory, session, opened, boxless } = conversation;
   const { mode, allow_domains, install_scripts } = settings;
   const { messages } = memory.history;
   const seen = memory.history.view();
@@ -318,46 +234,15 @@ async function notesFor({ host, settings, conversation }: TurnInput): Promise<st
   const changed = modeNote(seen, session.info().mode, mode);
   const note = taken + (changed === "" ? boxNote(messages, boxless) : changed);
   if (mode === "danger-full-access" || session.info().mode === "danger-full-access") return note;
-  return networkNote(seen, prompt.text, networkOf(mode, allow_domains, install_scripts)) + note;
+  const network = networkOf(mode, allow_domains, install_scripts);
+  return networkNote(seen, opened.systemPrompt.text, network) + note;
 }
 
-const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: TurnInput): Sink =>
-  runSink({ settings, origins, session }, show);
-
-interface TurnParts {
-  readonly sink: Sink;
-  readonly checkpoints: Checkpoints;
-  /** Capabilities of the current model, so that its server is asked only once. */
-  readonly capabilities: ReturnType<ModelClient["capabilities"]>;
-}
-
-async function turnContext(
-  input: TurnInput,
-  { sink, checkpoints, capabilities }: TurnParts,
-): Promise<AgentContext> {
-  const { settings, conversation, signal } = input;
+async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<AgentContext> {
+  const { conversation, settings } = input;
+  const { session, resumed, state } = conversation;
   const { box, briefing } = await input.box.for(conversation);
   input.box.emit = sink.emit;
-  input.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
-  input.box.onConnection = (connection) => sink.emit(connectionEvent(connection));
-  const { host, workspace, requests, keepGrant: keep, warn } = input;
-  return agentContext({
-    host,
-    settings,
-    isWeak: requestedModel({ settings, replayed: { model: input.recorded } }).isWeak,
-    workspace,
-    outputs: conversation.session.outputs,
-    checkpoints,
-    state: conversation.state,
-    provider: input.provider,
-    capabilities,
-    size: conversation.sizeFor(settings.chat_model),
-    sink,
-    box,
-    briefing,
-    limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
-    grants: new SessionGrants({ host, settings, workspace, box, requests, warn, keep }),
-    approver: remembering({ always: settledIn(conversation.session.records()) }, input.approver),
-    signal,
-  });
+  const limits = new Limits({ turns: settings.max_turns }, () => performance.now());
+  return agentContext({ ...input, session, resumed, state, sink, checkpoints, box, briefing, limits });
 }

@@ -23,7 +23,8 @@ export async function runDemo(
 ): Promise<Finished> {
   const settings = settingsFor(config);
   using interrupted = interruption();
-  using store = openSessions(host, noteTo(flags.quiet));
+  const warn = noteTo(flags.quiet);
+  using store = openSessions(host, warn);
   return await inExampleCopy(async (workspace) => {
     const session = newSession(store, settings, { workspace, prompt: TASK });
     await using _held = await holdSession(host, session.id);
@@ -44,6 +45,7 @@ export async function runDemo(
       session,
       resumed: false,
       workspace,
+      warn,
       prompt: TASK,
       signal: interrupted.signal,
     });

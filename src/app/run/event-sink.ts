@@ -22,6 +22,7 @@ import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
 import { visible } from "../../core/visible.ts";
 import { NO_USAGE } from "../../models/token-usage.ts";
 import { describeFailure } from "../stderr-messages.ts";
+import type { Untrusted } from "../project/project-trust.ts";
 import { hasChanges } from "./attempt-plan.ts";
 
 /** Handles each event as it arrives. */
@@ -206,6 +207,10 @@ export const startedEvent = ({
   ...priceIn(settings),
 });
 
+/** What the project brings but is not trusted, reported at the start. */
+export const untrustedNotice = (untrusted: Untrusted | undefined): readonly EventBody[] =>
+  untrusted === undefined ? [] : [{ type: "notice", text: untrusted.text, untrusted: untrusted.items }];
+
 /** Today's price. */
 function priceIn(settings: Settings): { readonly price?: Price } {
   const price = priceToday(settings);
@@ -273,8 +278,6 @@ const NO_OUTCOME: WorkspaceOutcome = { changes: null, handoff: [] };
 /** How far a run has come. */
 export interface RunProgress {
   readonly sink: WaitingSink;
-  /** Records the failure for diagnosis. */
-  readonly failed?: (thrown: unknown) => void;
   agent?: AgentContext;
   finished?: Finished;
   /** The run's changes at the time of the failure. */

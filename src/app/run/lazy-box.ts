@@ -14,7 +14,7 @@ import { type Loss, Losses, StandingGrants } from "./box-losses.ts";
 type Start = (signal: AbortSignal, end: (why: HarnessError) => void) => Promise<OwnedBox>;
 type OnReady = (ms: number, box: OwnedBox) => void;
 
-interface LazyOptions {
+export interface LazyOptions {
   /** What a person can do after the box is lost. */
   readonly remedy?: string;
   readonly warn?: (text: string) => void;

@@ -9,7 +9,7 @@ import { type Check, Verification } from "../../agent/ending/verification.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { lastStep, type Parked, type Session, type SessionRecord } from "../../core/session.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
-import type { Intent, Message } from "../../core/model-provider.ts";
+import type { Capabilities, Intent, Message } from "../../core/model-provider.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { parametersFromUser } from "../../models/capabilities.ts";
 import { hasFewParameters } from "../../models/model-kinds.ts";
@@ -33,8 +33,8 @@ interface PersonRequest {
   readonly resumed: boolean;
   readonly parkedRun?: { readonly parked: Parked };
   readonly replayed?: { readonly model?: RequestedModel | undefined } | undefined;
-  /** Billions of the model's parameters, if its server reports them. */
-  readonly parameters?: () => Promise<number | undefined>;
+  /** Left out if the model's server reports nothing of it. */
+  readonly model?: { readonly capabilities: Promise<Pick<Capabilities, "parameters">> };
 }
 
 export interface RequestedModel {
@@ -163,7 +163,7 @@ async function ownCheck(personRequest: PersonRequest): Promise<Check | undefined
 }
 
 const isWeak = async (personRequest: PersonRequest): Promise<boolean> =>
-  requestedModel(personRequest).isWeak(await personRequest.parameters?.());
+  requestedModel(personRequest).isWeak((await personRequest.model?.capabilities)?.parameters);
 
 /** A script that is a test only by name is run only for weak models, because their own claims are unreliable. */
 async function ownTests(personRequest: PersonRequest): Promise<string | undefined> {

@@ -19,10 +19,10 @@ interface GrantParts {
   readonly workspace: string;
   readonly box: Pick<LazyBox, "network" | "countPackages">;
   /** Grants also apply to the harness's own requests. */
-  readonly requests: Pick<HarnessRequests, "grant">;
+  readonly requests?: Pick<HarnessRequests, "grant">;
   readonly warn: (text: string) => void;
   /** Keeps a grant that lasts longer than a call. */
-  readonly keep: (grant: AnswerGrant) => Promise<void>;
+  readonly keepGrant?: (grant: AnswerGrant) => Promise<void>;
 }
 
 /** What may be reached while a person answers questions: the grants of the settings, and those that the person adds. */
@@ -40,7 +40,7 @@ export class SessionGrants {
 
   /** Resolves when the running box has the grant; the returned function withdraws it. */
   readonly grant = async (wanted: AnswerGrant, signal: AbortSignal): Promise<() => void> => {
-    const { box, requests, keep } = this.#parts;
+    const { box, requests, keepGrant } = this.#parts;
     const fresh = wanted.domains.filter((each) => !this.#domains.includes(each));
     if (fresh.length === 0) return () => undefined;
     const { grants, variables, files } = await grantsOf(fresh, this.#parts, signal);
@@ -48,14 +48,14 @@ export class SessionGrants {
     if (network === undefined) throw new HarnessError(EXIT.sandbox, NO_WAY, NEXT);
     if (fresh.some(installs) && !this.#domains.some(installs)) await box.countPackages(signal);
     const ofBox = await network.grant(grants, variables, files);
-    const ofHarness = requests.grant(grants);
+    const ofHarness = requests?.grant(grants);
     const withdraw = (): void => {
       ofBox();
-      ofHarness();
+      ofHarness?.();
     };
     if (wanted.for === "call") return withdraw;
     this.#domains = [...new Set([...this.#domains, ...fresh])];
-    await keep({ ...wanted, domains: fresh });
+    await keepGrant?.({ ...wanted, domains: fresh });
     return withdraw;
   };
 }

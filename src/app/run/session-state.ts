@@ -1,9 +1,6 @@
 import path from "node:path";
-import type { Judge } from "../../agent/action-judge.ts";
-import { refusedBy } from "../../agent/approvers.ts";
 import { Memory } from "../../agent/context/memory.ts";
 import { offersOf } from "../../agent/simple-tools.ts";
-import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type AnyTool, type Extensions, type Hooks, NO_HOOKS } from "../../core/tool.ts";
 import type { ToolOffer } from "../../core/model-provider.ts";
@@ -19,7 +16,7 @@ import {
   renderInstructions,
   systemPrompt,
 } from "../../agent/context/prompt.ts";
-import type { History } from "../../agent/context/history.ts";
+import { type History, PromptSize } from "../../agent/context/history.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Links, readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
@@ -36,27 +33,28 @@ export interface SessionState {
   readonly offers: readonly ToolOffer[];
   readonly hooks: Hooks;
   readonly childTools: (child: Memory) => readonly AnyTool[];
-  /** Sets the code that does the work of `task`. */
-  readonly subagentsBy: (subagents: Subagents) => void;
-  /** Sets the receiver of new plans. */
-  readonly planTo: (show: (plan: Plan) => void) => void;
-  /** Sets the model that works with the tools, and the judge of its exported variables. */
-  readonly workedOnBy: (who: WorkedOnBy) => void;
+  /** Sets what the tools use while a request is worked on. */
+  readonly beginRequest: (use: RequestUse) => void;
+  /** What was learnt of a model's token count; it stays until another model is asked. */
+  readonly sizeFor: (model: string) => PromptSize;
 }
 
-interface WorkedOnBy {
+interface RequestUse {
   /** The model has few parameters. */
   readonly isWeak: boolean;
-  readonly judge: () => Promise<Judge>;
-  readonly mode: Mode;
+  /** Does the work of `task`. */
+  readonly subagents: Subagents;
+  /** Finds exported variables that no later command gets. */
+  readonly refused: NonNullable<ToolContext["refused"]>;
+  readonly planned: (plan: Plan) => void;
 }
 
-interface SessionStateParts {
+export interface SessionStateParts {
   readonly session: Session;
   readonly store: SessionStore;
   /** Absolute and resolved. */
   readonly workspace: string;
-  readonly timeoutMs: number;
+  readonly settings: Pick<Settings, "timeout">;
   /** The system prompt for a session that has none yet. */
   readonly prompt: string;
   readonly index: Index;
@@ -73,7 +71,7 @@ export function sessionState({
   session,
   store,
   workspace,
-  timeoutMs,
+  settings,
   prompt,
   index,
   extensions,
@@ -99,32 +97,29 @@ export function sessionState({
       shell,
       outputs: session.outputs,
       notes,
-      timeoutMs,
-      isWeak: () => late.isWeak,
+      timeoutMs: settings.timeout,
+      isWeak: () => use.isWeak,
       index,
-      refused: (variables) => late.refused(variables),
+      refused: (variables) => use.refused(variables),
       ...own,
     });
-  const late: LateTools = {
-    isWeak: false,
-    subagents: NOBODY,
-    refused: (variables) => Promise.resolve(new Set(variables.keys())),
-    planned: () => undefined,
-  };
+  let use: RequestUse = NO_REQUEST;
   const main = builtIn(memory, {
     subagents: {
-      run: (part, signal) => late.subagents.run(part, signal),
-      begin: (part, signal) => late.subagents.begin(part, signal),
-      look: (look, signal) => late.subagents.look(look, signal),
+      run: (part, signal) => use.subagents.run(part, signal),
+      begin: (part, signal) => use.subagents.begin(part, signal),
+      look: (look, signal) => use.subagents.look(look, signal),
     },
     plan: (plan) => {
       memory.planned(plan);
-      late.planned(plan);
+      use.planned(plan);
     },
     ...(person === undefined ? {} : { person }),
   });
   const tools = withAdded(main, extensions.tools);
-  const offers = lastOffers();
+  const lastOffers = keptOffers();
+  const offers = (): readonly ToolOffer[] => lastOffers(tools(), use.isWeak);
+  const sized: { last?: { readonly model: string; readonly size: PromptSize } } = {};
   return {
     memory,
     hooks: extensions.hooks ?? NO_HOOKS,
@@ -132,18 +127,15 @@ export function sessionState({
       return tools();
     },
     get offers() {
-      return offers(tools(), late.isWeak);
+      return offers();
     },
     childTools: (child) => withAdded(builtIn(child), extensions.tools)(),
-    subagentsBy: (subagents) => {
-      late.subagents = subagents;
+    beginRequest: (now) => {
+      use = now;
     },
-    planTo: (show) => {
-      late.planned = show;
-    },
-    workedOnBy: ({ isWeak, judge, mode }) => {
-      late.isWeak = isWeak;
-      late.refused = refusedBy(judge, mode);
+    sizeFor: (model) => {
+      if (sized.last?.model !== model) sized.last = { model, size: new PromptSize(model, offers) };
+      return sized.last.size;
     },
   };
 }
@@ -159,7 +151,7 @@ function withAdded(builtIn: readonly AnyTool[], added: () => readonly AnyTool[])
 }
 
 /** Returns the same list for the same tools: its size is measured once. */
-function lastOffers(): typeof offersOf {
+function keptOffers(): typeof offersOf {
   let last: { tools: readonly ToolOffer[]; isWeak: boolean; offers: readonly ToolOffer[] } | undefined;
   return (tools, isWeak) => {
     if (last?.tools !== tools || last.isWeak !== isWeak)
@@ -181,18 +173,12 @@ function giveUp(session: Session): void {
   );
 }
 
-interface LateTools {
-  isWeak: boolean;
-  subagents: Subagents;
-  refused: NonNullable<ToolContext["refused"]>;
-  planned: (plan: Plan) => void;
-}
-
 const NONE = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
-const NOBODY: Subagents = {
-  run: () => Promise.resolve(NONE),
-  begin: () => NONE,
-  look: () => Promise.resolve(NONE),
+const NO_REQUEST: RequestUse = {
+  isWeak: false,
+  subagents: { run: () => Promise.resolve(NONE), begin: () => NONE, look: () => Promise.resolve(NONE) },
+  refused: (variables) => Promise.resolve(new Set(variables.keys())),
+  planned: () => undefined,
 };
 
 export interface SessionPrompt {

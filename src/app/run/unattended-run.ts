@@ -19,7 +19,7 @@ import { untrustedIn } from "../project/project-trust.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { type AttemptFlags, attemptsFor } from "./attempt-plan.ts";
 import { observersFor } from "./run-observers.ts";
-import { answerFor, GO_ON, runTask, type TaskFlags } from "./run-task.ts";
+import { requiredAnswer, GO_ON, runTask, type TaskFlags } from "./run-task.ts";
 
 /** What a run without a person is started with. */
 export interface UnattendedRun {
@@ -60,52 +60,36 @@ export async function runUnattended({
   if (flags.fork === true && !goesOn) throw nothingToFork();
   const prompt = await ask(goesOn ? GO_ON : undefined);
   // Checked early: a bad file should leave no session behind.
-  await answerFor(flags["output-schema"]);
+  await requiredAnswer(flags["output-schema"]);
   const plan = attemptsFor({ settings, origins, flags, prompt });
-  if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
+  const warn = noteTo(flags.quiet);
+  if (plan.note !== undefined) warn(plan.note);
   await clearPassingLeftovers(host);
-  using store = openSessions(host, noteTo(flags.quiet));
+  using store = openSessions(host, warn);
   const here = runWorkspace(folder);
+  const shared = { host, settings, origins, flags, limits, store, warn, prompt };
   if (plan.count > 1) {
     const { runAttempts } = await import("./attempts.ts");
     const checkNamed = settings.check !== null && flags["no-verify"] !== true;
     using stopped = interruption();
     const { signal } = stopped;
     const untrusted = await untrustedIn(host, here);
-    await using observers = await observersFor({ host, settings, origins });
-    const shared = {
-      observers,
-      host,
-      settings,
-      origins,
-      flags,
-      limits,
-      store,
-      workspace: here,
-      prompt,
-      signal,
-      untrusted,
-    };
-    return await runAttempts({ ...shared, plan, checkNamed });
+    await using observers = await observersFor(shared);
+    return await runAttempts({ ...shared, workspace: here, signal, untrusted, observers, plan, checkNamed });
   }
   const earlier = earlierSession(store, flags, here);
   const elsewhere = earlier !== undefined && !named;
   const workspace = elsewhere ? runWorkspace(earlier.info().workspace) : here;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
   await using _held = await holdSession(host, session.id);
-  const granted = grantedIn(session.records());
+  const allow_domains = [...new Set([...settings.allow_domains, ...grantedIn(session.records())])];
   using interrupted = interruption();
   return await runTask({
-    host,
-    settings: { ...settings, allow_domains: [...new Set([...settings.allow_domains, ...granted])] },
-    origins,
-    flags,
-    limits,
-    store,
+    ...shared,
+    settings: { ...settings, allow_domains },
     session,
     resumed: earlier !== undefined,
     workspace,
-    prompt,
     untrusted: await untrustedIn(host, workspace),
     signal: interrupted.signal,
   });

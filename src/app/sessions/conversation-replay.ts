@@ -24,6 +24,7 @@ import {
 } from "./recorded-conversation.ts";
 import { firstDifference, ReplayedChat, type Rerun } from "./replay-run.ts";
 import { runTask } from "../run/run-task.ts";
+import { noteTo } from "../stderr-messages.ts";
 
 /** A replayed call of a conversation. */
 export interface ReplayedCall extends Rerun {
@@ -195,6 +196,7 @@ function playRun(
     session,
     resumed: !isFirst,
     workspace,
+    warn: noteTo(true),
     prompt: task,
     signal,
     show: { take: show, end: () => undefined },

@@ -2,12 +2,12 @@ import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import { Memory } from "../../agent/context/memory.ts";
-import { readConfigText, type Config } from "../../config/load-config.ts";
+import { readConfigText } from "../../config/load-config.ts";
 import { rulesOf } from "../../config/policy-rules-file.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Mode, runsUnattended, type Verdict } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { ResultKind, AgentEvent } from "../../core/events.ts";
+import type { AgentEvent, Emit, ResultKind } from "../../core/events.ts";
 import type { Box, Approver } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -23,11 +23,10 @@ import { openBoxFor } from "../boxes/box-access.ts";
 import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
 import { ignoreRulesOf, lazyJudge } from "../project/policy-context.ts";
-import { agentBox } from "../run/agent-assembly.ts";
-import { ChatBox, chatTurn, type Conversation, openConversation } from "../run/chat-session.ts";
+import { ChatBox, chatTurn, Conversation } from "../run/chat-session.ts";
+import { askedModel, type SessionParts } from "../run/composition.ts";
 import type { RequestedModel } from "../run/person-request.ts";
 import { HarnessRequests } from "../run/session-grants.ts";
-import { type RunIndex, runIndex } from "../run/session-state.ts";
 import { noteTo } from "../stderr-messages.ts";
 
 /** A command of a session, with its outcome then. */
@@ -257,13 +256,7 @@ export async function changedVerdicts(
   });
 }
 
-interface ReplayedChatParts {
-  readonly host: Host;
-  readonly origins: Config["origins"];
-  readonly store: SessionStore;
-  readonly session: Session;
-  /** Absolute and resolved. */
-  readonly workspace: string;
+interface ReplayedChatParts extends Omit<SessionParts, "settings" | "resumed" | "warn"> {
   /** Receives the errors that kept a box from starting, or ended it. */
   readonly failed: (thrown: unknown) => void;
 }
@@ -291,59 +284,32 @@ export class ReplayedChat implements AsyncDisposable {
   #settings: Settings | undefined;
   #person: AskPerson = () => Promise.resolve(undefined);
   #conversation: Conversation | undefined;
-  #index: RunIndex | undefined;
 
   constructor(parts: ReplayedChatParts) {
     this.#parts = parts;
-    this.#box = new ChatBox(async (signal, keep, watch) => {
-      const { host, workspace, failed } = parts;
-      const opening = { host, settings: this.#now(), workspace, runtime: null, keep, warn: noWords };
-      try {
-        return await agentBox(opening, watch, signal);
-      } catch (thrown) {
-        failed(thrown);
-        throw thrown;
-      }
-    }, false);
+    const { host, workspace, failed } = parts;
+    this.#box = new ChatBox({
+      opening: (keep) => ({ host, settings: this.#now(), workspace, runtime: null, keep, warn: noWords }),
+      shared: false,
+      failed,
+    });
   }
 
   /** Undefined if the request came to no end. */
   async play(turn: ReplayedTurn, signal: AbortSignal): Promise<Finished | undefined> {
-    const { host, origins, store, workspace } = this.#parts;
     const { settings, approver, show } = turn;
     if (turn.freshBox || settings.mode !== this.#settings?.mode) await this.#box.close();
     this.#settings = settings;
     this.#person = turn.person;
-    this.#conversation ??= await this.#open(settings, turn.resumed);
-    const model = modelClient(host, settings);
-    await using requests = new HarnessRequests({
-      host,
-      settings,
-      workspace,
-      domains: () => [],
-      emit: (event) => this.#box.emit(event),
-      warn: noWords,
-    });
-    const parts = {
-      host,
-      settings,
-      origins,
-      workspace,
-      store,
-      conversation: this.#conversation,
-      box: this.#box,
-    };
-    const options = {
-      requests,
-      model,
-      recorded: turn.model,
-      provider: model.provider(),
-      approver,
-      keepGrant: noGrant,
-      warn: noWords,
-    };
+    const parts = { ...this.#parts, settings, warn: noWords };
+    const box = this.#box;
+    const conversation = (this.#conversation ??= await this.#open({ ...parts, resumed: turn.resumed }));
+    const emit: Emit = (event) => box.emit(event);
+    await using requests = new HarnessRequests({ ...parts, domains: () => [], emit });
+    const model = askedModel(modelClient(parts.host, settings), { settings, replayed: turn, signal });
     try {
-      return await chatTurn({ ...parts, ...options, show, signal }, turn.text);
+      const input = { ...parts, conversation, box, requests, model, approver, show, signal };
+      return await chatTurn(input, turn.text);
     } catch (thrown) {
       if (!(thrown instanceof HarnessError) && !signal.aborted) throw thrown;
       this.#parts.failed(thrown);
@@ -371,14 +337,13 @@ export class ReplayedChat implements AsyncDisposable {
   /** Lets other code continue the session. */
   async rest(): Promise<void> {
     await this.#box.close();
-    await this.#index?.[Symbol.asyncDispose]();
-    this.#index = undefined;
+    await this.#conversation?.opened[Symbol.asyncDispose]();
     this.#conversation = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     try {
-      await this.#index?.[Symbol.asyncDispose]();
+      await this.#conversation?.opened[Symbol.asyncDispose]();
     } finally {
       await this.#box[Symbol.asyncDispose]();
     }
@@ -389,22 +354,15 @@ export class ReplayedChat implements AsyncDisposable {
     return this.#settings;
   }
 
-  #open(settings: Settings, resumed: boolean): Promise<Conversation> {
-    const { host, origins, store, session, workspace } = this.#parts;
-    this.#index = runIndex({
-      host,
-      settings: () => this.#now(),
-      origins,
-      workspace,
-      session: session.id,
+  #open(parts: SessionParts): Promise<Conversation> {
+    return Conversation.open(parts, {
+      extensions: NO_EXTENSIONS,
       box: this.#box.now,
+      current: () => this.#now(),
+      person: (question, signal) => this.#person(question, signal),
+      passing: true,
     });
-    const person: AskPerson = (question, signal) => this.#person(question, signal);
-    const index = this.#index;
-    const about = { host, store, session, resumed, settings, workspace, index, person, passing: true };
-    return openConversation({ ...about, extensions: NO_EXTENSIONS });
   }
 }
 
 const noWords = (): void => undefined;
-const noGrant = (): Promise<void> => Promise.resolve();

@@ -138,7 +138,7 @@ const PARTS = {
 
 function windowLines({ conversation, settings }: ChatController): readonly string[] {
   if (conversation === undefined) return ["window        nothing has been sent yet"];
-  const parts = conversation.sizeFor(settings.chat_model).parts(conversation.memory.history.view());
+  const parts = conversation.state.sizeFor(settings.chat_model).parts(conversation.memory.history.view());
   const lines = Object.entries(PARTS).flatMap(([part, says]) => {
     const tokens = parts[part as keyof typeof PARTS];
     return tokens === 0 ? [] : [`  ${formatCount(tokens).padStart(9)}  ${says}`];

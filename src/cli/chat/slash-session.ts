@@ -104,7 +104,7 @@ export async function cost({ chat }: SlashCall): Promise<string> {
   const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = usage;
   const client = await chat.model();
   const { context } = await client.capabilities(settings.chat_model, AbortSignal.timeout(PATIENCE_MS));
-  const used = conversation.sizeFor(settings.chat_model).tokens(conversation.memory.history.view());
+  const used = conversation.state.sizeFor(settings.chat_model).tokens(conversation.memory.history.view());
   const cached = cached_tokens === null ? "" : ` (${countWords(cached_tokens)} cached)`;
   return [
     `session   ${conversation.session.id}`,

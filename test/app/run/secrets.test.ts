@@ -4,7 +4,7 @@ import type { AgentEvent } from "../../../src/core/events.ts";
 import type { Message, ModelRequest, Provider } from "../../../src/core/model-provider.ts";
 import type { Session } from "../../../src/core/session.ts";
 import { sinkOf } from "../../../src/app/run/event-sink.ts";
-import { withoutSecrets } from "../../../src/app/run/agent-assembly.ts";
+import { withoutSecrets } from "../../../src/app/run/composition.ts";
 import { SECRET } from "../../fixtures/secrets.ts";
 
 const TOKEN = SECRET.find(([kind]) => kind === "github token")?.[2] ?? "";

@@ -26,7 +26,7 @@ test("a person's grant applies to the box and to the harness's own requests, and
     box: { network: () => Promise.resolve(network), countPackages: () => Promise.resolve() },
     requests: { grant: granting(open.harness) },
     warn: () => undefined,
-    keep: () => Promise.resolve(),
+    keepGrant: () => Promise.resolve(),
   });
   const { signal } = new AbortController();
   const withdraw = await grants.grant({ domains: ["example.org"], for: "call" }, signal);
@@ -50,7 +50,7 @@ test("packages are counted only before a registry is granted to a running box", 
     box: { network: () => Promise.resolve(network), countPackages: async () => void done.push("counted") },
     requests: { grant: () => () => undefined },
     warn: () => undefined,
-    keep: () => Promise.resolve(),
+    keepGrant: () => Promise.resolve(),
   });
   const { signal } = new AbortController();
   await grants.grant({ domains: ["example.org"], for: "session" }, signal);

@@ -1,4 +1,5 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
+import { type EarlierAnswers, refusedBy, remembering } from "../../agent/approvers.ts";
 import {
   BackgroundTasks,
   type Subagent,
@@ -8,94 +9,206 @@ import {
 import { boundResult } from "../../agent/call-result.ts";
 import { Compactor, type CompactorOptions } from "../../agent/context/compaction.ts";
 import { SUMMARY_SCHEMA } from "../../agent/context/conversation-summary.ts";
-import type { History, PromptSize } from "../../agent/context/history.ts";
-import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
 import type { EndRules } from "../../agent/ending/end-rules.ts";
 import { RunIntent } from "../../agent/ending/intent.ts";
+import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
+import type { History } from "../../agent/context/history.ts";
 import { Guard, type Limits, Malformed, Spent } from "../../agent/limits.ts";
 import { askAside } from "../../agent/model-request.ts";
 import { NextReply } from "../../agent/next-reply.ts";
 import { foreground, subagent } from "../../agent/subagents.ts";
+import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import type { Checkpoints, Outputs, Parked } from "../../core/session.ts";
+import type { Emit } from "../../core/events.ts";
 import type { Capabilities, Provider } from "../../core/model-provider.ts";
+import type { AnswerGrant } from "../../core/network.ts";
+import type { Approver, Box } from "../../core/ports.ts";
 import { type Plan, planKept } from "../../core/run-record.ts";
-import type { Approver, OwnedBox } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
+import {
+  type Checkpoints,
+  type Parked,
+  type Session,
+  type SessionStore,
+  settledIn,
+} from "../../core/session.ts";
+import type { Extensions } from "../../core/tool.ts";
 import { unlessAborted } from "../../platform/waits.ts";
-import { cleanStrings } from "../../render/renderers.ts";
+import { cleanStrings, type Renderer } from "../../render/renderers.ts";
 import type { TaskPart } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
-import { isLocalModel } from "../model-access.ts";
+import { isLocalModel, type ModelClient } from "../model-access.ts";
 import { lazyJudge } from "../project/policy-context.ts";
-import type { Sink } from "./event-sink.ts";
-import { connectionEvent, LazyBox, readyEvent } from "./lazy-box.ts";
-import type { SessionGrants } from "./session-grants.ts";
-import type { SessionState } from "./session-state.ts";
-import { CanaryTouched, EXIT } from "../../core/errors.ts";
-import type { Emit } from "../../core/events.ts";
-import { type Connection, installs } from "../../core/network.ts";
-import type { BoxOpening } from "../boxes/box-access.ts";
-import { clipped } from "../../core/wording.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { runSink, type Sink, type WaitingSink, waitingSink } from "./event-sink.ts";
+import type { LazyBox } from "./lazy-box.ts";
+import { requestedModel, smallModelEvent } from "./person-request.ts";
+import { type Observers, observersFor } from "./run-observers.ts";
+import { type HarnessRequests, SessionGrants } from "./session-grants.ts";
+import {
+  runIndex,
+  type SessionPrompt,
+  sessionPrompt,
+  type SessionState,
+  sessionState,
+  type SessionStateParts,
+} from "./session-state.ts";
 
-export interface AgentParts {
+/**
+ * How work on a session is composed: the same for a run, a request of a chat, a replay, and the calls of another agent.
+ * The parts are opened in this order, and closed in the opposite one:
+ *
+ * - events: what observes and shows them, the audit and the log, behind one sink (`openEvents`)
+ * - checkpoints of the workspace (`checkpointsFor`)
+ * - the box in which calls run (`agentBox`)
+ * - what users added: hooks, servers, skills and tools (`openExtensions`)
+ * - the session: search, prompt, memory and tools (`openSession`)
+ * - the agent: model, policy, grants, approver and limits (`agentContext`)
+ *
+ * A run opens each of them once. A chat keeps its box, its extensions and its session, and opens the rest for each
+ * request; what is served to another agent keeps its session, and opens the rest for each box.
+ */
+
+/** What all parts are opened with. */
+export interface SessionParts {
   readonly host: Host;
   readonly settings: Settings;
-  /** Whether the model has few parameters; `reported`: billions of parameters, as its server reports. */
-  readonly isWeak: (reported?: number) => boolean;
+  /** The origin of each setting. */
+  readonly origins: Config["origins"];
   /** Absolute and resolved. */
   readonly workspace: string;
-  readonly outputs: Outputs;
+  readonly store: SessionStore;
+  readonly session: Session;
+  /** The session was worked on before. */
+  readonly resumed: boolean;
+  readonly warn: (text: string) => void;
+}
+
+export interface RunEvents extends WaitingSink, AsyncDisposable {
+  /** Records what ended a run, or a part of one, for diagnosis. */
+  readonly failed: Observers["failed"];
+}
+
+/** The events of one run: observed, shown, audited and stored. `shared` observers are left open. */
+export async function openEvents(
+  parts: SessionParts & { readonly flags?: { readonly candidate?: number } },
+  show: Renderer,
+  shared?: Observers,
+): Promise<RunEvents> {
+  await using opened = new AsyncDisposableStack();
+  const observers = shared ?? opened.use(await observersFor(parts));
+  opened.defer(() => show.end());
+  const sink = runSink(parts, (event) => {
+    show.take(event);
+    observers.take(event);
+  });
+  const closing = opened.move();
+  return {
+    ...waitingSink(sink),
+    failed: observers.failed,
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** What lasts from request to request of a session. */
+export interface OpenSession extends AsyncDisposable {
+  readonly extensions: Extensions;
+  readonly systemPrompt: SessionPrompt;
   readonly state: SessionState;
+}
+
+interface SessionOptions extends Pick<SessionStateParts, "person" | "passing" | "waits"> {
+  readonly extensions: Extensions;
+  /** The box of the run, or of the request being worked on. */
+  readonly box: () => Promise<Box>;
+  /** The current settings, if they change from request to request. */
+  readonly current?: () => Settings;
+}
+
+export async function openSession(
+  parts: SessionParts,
+  { extensions, box, current = () => parts.settings, ...own }: SessionOptions,
+): Promise<OpenSession> {
+  const index = runIndex({ ...parts, settings: current, session: parts.session.id, box });
+  const systemPrompt = await sessionPrompt(parts.host, parts.settings, parts.workspace, extensions.prompt);
+  const state = sessionState({ ...parts, ...own, prompt: systemPrompt.text, index, extensions });
+  return { extensions, systemPrompt, state, [Symbol.asyncDispose]: () => index[Symbol.asyncDispose]() };
+}
+
+/** The model that a request asks. */
+export interface AskedModel extends ReturnType<typeof requestedModel> {
   /** The same for all requests of a session, so that a scenario continues. */
   readonly provider: Provider;
   readonly capabilities: Promise<Capabilities>;
-  readonly size: PromptSize;
+}
+
+/** Its server is asked about the model while everything else is prepared. */
+export const askedModel = (
+  client: ModelClient,
+  about: Parameters<typeof requestedModel>[0] & { readonly signal: AbortSignal },
+  provider = client.provider(),
+): AskedModel => ({
+  ...requestedModel(about),
+  provider,
+  capabilities: client.capabilities(about.settings.chat_model, about.signal),
+});
+
+export async function tellIfSmall(model: AskedModel, emit: Emit): Promise<void> {
+  const event = smallModelEvent(model, (await model.capabilities).parameters);
+  if (event !== undefined) emit(event);
+}
+
+interface AgentParts extends SessionParts, Pick<OpenSession, "state"> {
   readonly sink: Sink;
-  readonly box: LazyBox;
   readonly checkpoints: Checkpoints;
+  readonly box: LazyBox;
+  readonly model: AskedModel;
+  readonly limits: Limits;
+  /** Asked what no earlier answer in the session settles. */
+  readonly approver: Approver;
+  /** The answer to the question for which the run was parked. */
+  readonly once?: EarlierAnswers["once"] | undefined;
+  /** Requests of the harness itself, to which a person's grants apply, too; left out if there are none. */
+  readonly requests?: HarnessRequests;
+  /** Keeps a person's grant for longer than a call; left out if the session's records are enough. */
+  readonly keepGrant?: (grant: AnswerGrant) => Promise<void>;
   /** Left out if the model is told nothing of the workspace. */
   readonly briefing?: AgentContext["briefing"];
-  readonly limits: Limits;
-  readonly approver: Approver;
-  readonly grants: Pick<SessionGrants, "domains" | "grant">;
   /** Left out if any answer will do. */
   readonly answer?: AnswerGate;
   /** Left out or null if a person, or another agent, reads every answer. */
   readonly ends?: EndRules | null;
   /** The parked run that is resumed. */
-  readonly parked?: Parked;
+  readonly parked?: Parked | undefined;
   readonly boxNote?: string | undefined;
   readonly signal: AbortSignal;
 }
 
 /** The context of one request; heavy parts are loaded on first use. */
 export async function agentContext(parts: AgentParts): Promise<AgentContext> {
-  const { settings, workspace, state, box, sink, parked, signal } = parts;
-  const judge = lazyJudge(parts.host, settings, workspace, parts.grants.domains);
+  const { host, settings, workspace, session, state, box, sink, model, parked, signal } = parts;
+  const grants = new SessionGrants(parts);
+  const judge = lazyJudge(host, settings, workspace, grants.domains);
   const { memory } = state;
   const { history } = memory;
-  const capabilities = await parts.capabilities;
-  const local = isLocalModel(parts.host, settings);
-  const isWeak = parts.isWeak(capabilities.parameters);
+  const capabilities = await model.capabilities;
+  const local = isLocalModel(host, settings);
+  const isWeak = model.isWeak(capabilities.parameters);
   const showPlan = (plan: Plan): void => sink.emit({ type: "plan", steps: plan });
-  state.planTo(showPlan);
   const { begin, tasks } = childrenOf(parts, () => context, capabilities);
   const kept = (): string => [planKept(memory.plan), tasks.kept()].filter((text) => text !== "").join("\n\n");
   const context: AgentContext = {
     model: settings.chat_model,
     isWeak,
-    provider: local ? parts.provider : withoutSecrets(parts.provider),
+    provider: local ? model.provider : withoutSecrets(model.provider),
     mode: settings.mode,
     limits: parts.limits,
     spent: new Spent(parked?.spent.usage),
     checkpoints: parts.checkpoints,
     judge,
-    approver: parts.approver,
-    grant: parts.grants.grant,
-    outputs: parts.outputs,
+    approver: remembering({ always: settledIn(session.records()), once: parts.once }, parts.approver),
+    grant: grants.grant,
+    outputs: session.outputs,
     box: () => unlessAborted(box.box(), signal),
     warm: () => {
       box.warm();
@@ -125,7 +238,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
       sink.emit({ type: "rolled_back", record_count: history.count });
       if (memory.plan !== plan) showPlan(memory.plan);
     },
-    size: parts.size,
+    size: state.sizeFor(settings.chat_model),
     compactor: compactorFor(() => context, history, { ...capabilities, kept }),
     guard: new Guard(),
     malformed: new Malformed(),
@@ -136,11 +249,15 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     briefing: parts.briefing ?? (() => Promise.resolve(undefined)),
     emit: sink.emit,
   };
-  state.workedOnBy({ isWeak, judge, mode: settings.mode });
-  state.subagentsBy({
-    run: foreground(begin, parked?.children ?? []),
-    begin: (part, signal) => tasks.begin(part, signal),
-    look: (look, signal) => tasks.look(look, signal),
+  state.beginRequest({
+    isWeak,
+    refused: refusedBy(judge, settings.mode),
+    planned: showPlan,
+    subagents: {
+      run: foreground(begin, parked?.children ?? []),
+      begin: (part, signal) => tasks.begin(part, signal),
+      look: (look, signal) => tasks.look(look, signal),
+    },
   });
   return context;
 }
@@ -220,58 +337,4 @@ function compactorFor(
     ...(kept === undefined ? {} : { kept }),
     keep: (trigger, signal) => agent().hooks.compacting(trigger, { emit: agent().emit, signal }),
   });
-}
-
-type AgentBoxOpening = Omit<BoxOpening, "watchChanges">;
-
-/** The box of one run: it starts when it is first needed, and events of the run report it. */
-export function runBox(opening: Omit<AgentBoxOpening, "onConnection">, emit: Emit, remedy?: string): LazyBox {
-  const { settings, warn } = opening;
-  const onConnection = (connection: Connection): void => emit(connectionEvent(connection));
-  return new LazyBox(
-    (signal, end) => agentBox({ ...opening, onConnection }, { emit, end }, signal),
-    (ms, ready) => emit(readyEvent(ms, ready)),
-    {
-      ...(remedy === undefined ? {} : { remedy }),
-      warn,
-      tell: (text) => emit({ type: "notice", text }),
-      installs: settings.allow_domains.some(installs),
-    },
-  );
-}
-
-export interface CanaryWatch {
-  readonly emit: Emit;
-  /** Ends the run. */
-  readonly end: (why: CanaryTouched) => void;
-}
-
-/** A box that an agent works in: its changes are watched, and it holds canaries unless the settings want none. */
-export async function agentBox(
-  opening: AgentBoxOpening,
-  watch: CanaryWatch,
-  signal: AbortSignal,
-): Promise<OwnedBox> {
-  const { openBoxFor } = await import("../boxes/box-access.ts");
-  const box = await openBoxFor({ ...opening, watchChanges: true }, signal);
-  return opening.settings.canaries ? withCanaries(box, watch) : box;
-}
-
-/** The box with canaries in it; a touch by any of its commands is reported, and ends the run. */
-async function withCanaries(box: OwnedBox, { emit, end }: CanaryWatch): Promise<OwnedBox> {
-  const { canaryBox, plantCanaries } = await import("../../boxes/canaries.ts");
-  const canaries = await plantCanaries(box);
-  return canaryBox(box, canaries, ({ canary, path, command, by }) => {
-    const programs = by.map((words) => commandText(words));
-    emit({ type: "canary", canary, path: visibleLine(path), command: commandText(command), by: programs });
-    const way = programs.length === 0 ? "" : `, by ${programs.join(" > ")}`;
-    end(new CanaryTouched(EXIT.failed, `A canary was touched: ${canary} (${visibleLine(path)})${way}`));
-  });
-}
-
-const MAX_COMMAND_LENGTH = 200;
-
-function commandText(words: readonly string[]): string {
-  const line = visibleLine(words.join(" "));
-  return clipped(line, MAX_COMMAND_LENGTH);
 }
