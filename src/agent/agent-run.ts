@@ -204,16 +204,16 @@ function knownOutcome(
   { strict }: RunRequest,
   { isSame, answer }: { readonly isSame: boolean; readonly answer: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: RunFacts } {
-  const { verified = null, bent } = ends?.verification ?? {};
+  const { verified = null, tampering } = ends?.verification ?? {};
   // An answer may also report what was done before the run was parked, or for an earlier request.
   const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
   const grounded = groundedBy(intent, deeds);
   const proved = {
     strict,
     grounded,
-    word: ends === null && limits.calls === 0 && claimsDeed(intent, answer),
+    unbacked: ends === null && limits.calls === 0 && claimsDeed(intent, answer),
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
-    bent,
+    tampering,
     ...(idle ? idleProof(deeds, ends, answer) : {}),
     redTests: ends !== null && verified === null ? redTests(deeds, answer) : undefined,
     ran: requestedRun(ends, deeds),

@@ -5,7 +5,7 @@ import { fits, headWithin, tailWithin } from "../core/raw-data.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { BeforeCall, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { inertJson, visible, visibleLine } from "../core/visible.ts";
-import { clipped, formatCount, nearest } from "../core/wording.ts";
+import { truncate, formatCount, nearest } from "../core/wording.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { isIdle } from "./ending/deeds.ts";
@@ -84,7 +84,7 @@ export async function afterCall(
 ): Promise<ToolResult> {
   const replaced = await agent.hooks.after(call, result, { emit: agent.emit, signal });
   const noted =
-    by === undefined ? "" : `\n[${by} replaced the arguments: ${clipped(inertJson(call.args), MAX_TOLD)}]`;
+    by === undefined ? "" : `\n[${by} replaced the arguments: ${truncate(inertJson(call.args), MAX_TOLD)}]`;
   const hooked = replaced === undefined && noted === "" ? {} : { hooked: true as const };
   const isKept = replaced === undefined || replaced === result.text;
   if (isKept && noted === "")

@@ -4,7 +4,7 @@
 
 import type { Message, Price, ToolCall, Usage } from "../core/model-provider.ts";
 import type { SpentBefore } from "../core/session.ts";
-import { counted, formatDuration } from "../core/wording.ts";
+import { plural, formatDuration } from "../core/wording.ts";
 import { costOf, NO_USAGE, sumUsage } from "../models/token-usage.ts";
 import { NOTICE } from "./context/history.ts";
 
@@ -243,13 +243,13 @@ export class Limits {
 function amount(which: LimitName, value: number): string {
   switch (which) {
     case "turns":
-      return counted(value, "turn");
+      return plural(value, "turn");
     case "calls":
-      return counted(value, "tool call");
+      return plural(value, "tool call");
     case "ms":
       return formatDuration(value);
     case "tokens":
-      return counted(Math.round(value), "token");
+      return plural(Math.round(value), "token");
     default:
       return `${Number(value.toPrecision(3))} (cost)`;
   }

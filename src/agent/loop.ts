@@ -99,20 +99,22 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (apart === undefined) constrainNext(agent);
   const reply = apart ?? (await ask(agent, options, either));
   if (reply.kind === "failed") return afterFailure(agent, reply, signal);
-  const circled = repeatsItself(agent, reply);
+  const isRepetitive = repeatsItself(agent, reply);
   // A model that sees its repetitions goes on repeating.
-  const message = circled ? { ...reply.message, text: withoutRepetition(reply.message.text) } : reply.message;
+  const message = isRepetitive
+    ? { ...reply.message, text: withoutRepetition(reply.message.text) }
+    : reply.message;
   history.add(message);
   if (message.calls.length + reply.malformed.length > 0) {
     agent.answer.called();
     const calls = { calls: message.calls, malformed: reply.malformed, unrun: holdsUnrun(reply) };
     return runRound(agent, calls, signal);
   }
-  if (circled) agent.next.after("repeats itself");
+  if (isRepetitive) agent.next.after("repeats itself");
   const taken = agent.answer.take(
     { text: message.text, edges: reply.edges },
     reply.stop === "length",
-    circled,
+    isRepetitive,
   );
   if ("how" in taken) return taken.how === "answered" ? endByHooks(agent, taken, signal) : taken;
   history.add(taken);

@@ -7,11 +7,11 @@ import { lastName } from "../core/file-names.ts";
 import type { AssistantMessage, Message, Stop } from "../core/model-provider.ts";
 import { holdsMask } from "../core/secrets.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { filesToMend } from "./ending/bent-check.ts";
+import { filesToMend } from "./ending/tampered-check.ts";
 import { ownLines } from "./ending/verification.ts";
 import { ask, type ReplacementRequest, type ModelReply } from "./model-request.ts";
 import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
-import { clipped } from "../core/wording.ts";
+import { truncate } from "../core/wording.ts";
 import { excerpt, firstBytes, oneLine } from "./context/prompt-text.ts";
 import type { FailingCheck } from "./ending/whole-files.ts";
 
@@ -99,7 +99,7 @@ function namesText(names: readonly string[]): string {
   const shown: string[] = [];
   let room = MAX_NAME_BYTES;
   for (const name of names) {
-    const line = clipped(oneLine(name), 200);
+    const line = truncate(oneLine(name), 200);
     room -= Buffer.byteLength(line) + 1;
     if (room < 0) break;
     shown.push(line);

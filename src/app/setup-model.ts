@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setSetting } from "../config/config-edit.ts";
-import { counted, formatDuration, formatSize } from "../core/wording.ts";
+import { plural, formatDuration, formatSize } from "../core/wording.ts";
 import { HarnessError, type Health } from "../core/errors.ts";
 import type { Engine } from "../docker/engine.ts";
 import {
@@ -327,7 +327,7 @@ function paceOf(choice: ModelChoice, machine: ModelMachine): string {
 const nameWithSize = ({ name, download: bytes }: ModelChoice): string => `${name} (${formatSize(bytes)})`;
 
 function questionOf(offers: readonly Offer[], { memory, cores, gpu }: ModelMachine): string {
-  const processor = gpu ? "a graphics card" : counted(cores, "processor");
+  const processor = gpu ? "a graphics card" : plural(cores, "processor");
   const beside = offers.some(({ bytes }) => bytes > 0)
     ? " A small model for search by meaning is downloaded along with one that is not there yet."
     : "";

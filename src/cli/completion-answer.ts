@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { hostFrom, packageRoot } from "../app/host.ts";
-import { type CompletionCandidate, candidateLine, word } from "../core/wording.ts";
+import { type CompletionCandidate, candidateLine, candidate } from "../core/wording.ts";
 import { PRESETS } from "../core/network.ts";
 import { stdout } from "../render/tty/output.ts";
 
@@ -28,7 +28,7 @@ async function completionLines(line: string, breaks: string): Promise<readonly s
   const found = await candidates(wanted, catalogue);
   const kept = keptLength(typed, breaks);
   const fitting = found
-    .map(({ value, about }) => word(wanted.head + value, about))
+    .map(({ value, about }) => candidate(wanted.head + value, about))
     .filter(({ value }) => value.startsWith(typed.current));
   // A candidate with unsafe characters is dropped before it is cut, because a part of it might look harmless.
   const lines = fitting.flatMap((each) => {
@@ -57,9 +57,9 @@ const SOURCES: Readonly<Record<ValueKind | "words", Source>> = {
   files: noCandidates,
   folders: noCandidates,
   free: noCandidates,
-  grants: () => Promise.resolve(PRESETS.map((preset) => word(preset, "the hosts of its registry"))),
+  grants: () => Promise.resolve(PRESETS.map((preset) => candidate(preset, "the hosts of its registry"))),
   /** Names only: a value never leaves the environment. */
-  variables: () => Promise.resolve(Object.keys(process.env).map((name) => word(`${name}@`))),
+  variables: () => Promise.resolve(Object.keys(process.env).map((name) => candidate(`${name}@`))),
   sessions: async () => (await import("../app/known-values.ts")).sessionWords(host(), process.cwd()),
   notes: async () => (await import("../app/known-values.ts")).noteWords(host(), process.cwd()),
   models: async () => (await import("../app/known-values.ts")).modelWords(host(), process.cwd()),
@@ -67,7 +67,7 @@ const SOURCES: Readonly<Record<ValueKind | "words", Source>> = {
   settings: async () => {
     const { SEARCH_PATHS, SETTING_KEYS } = await import("../config/settings-schema.ts");
     const keys = SETTING_KEYS.flatMap((key) => (key === "search" ? SEARCH_PATHS : [key]));
-    return keys.map((key) => word(key));
+    return keys.map((key) => candidate(key));
   },
   "setting-values": settingValues,
 };
@@ -85,10 +85,11 @@ async function settingValues(
   if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });
   const { DEFAULTS } = await import("../config/settings-schema.ts");
   const { STORES } = await import("../config/setting-words.ts");
-  if (key === "search.store") return STORES.map((store) => word(store));
-  if (typeof DEFAULTS[key as keyof typeof DEFAULTS] === "boolean") return [word("true"), word("false")];
+  if (key === "search.store") return STORES.map((store) => candidate(store));
+  if (typeof DEFAULTS[key as keyof typeof DEFAULTS] === "boolean")
+    return [candidate("true"), candidate("false")];
   const options = commands["run"]?.flags[key.replaceAll("_", "-")]?.options ?? [];
-  return options.map((option) => word(option));
+  return options.map((option) => candidate(option));
 }
 
 const NOTHING: CompletionRequest = { kind: "models", words: [], head: "", args: [] };
@@ -282,7 +283,7 @@ function nextWords(typed: string, { commands, topics }: CommandCatalogue): reado
     found.set(next, more === undefined ? (summary ?? "") : (topics[below + next]?.description ?? ""));
   }
   return [...found]
-    .map(([value, about]) => word(value, about))
+    .map(([value, about]) => candidate(value, about))
     .toSorted((a, b) => (a.value < b.value ? -1 : 1));
 }
 
@@ -311,13 +312,13 @@ function argument(id: string, command: KnownCommand, args: readonly string[]): C
   const name = names[args.length] ?? (command.strict === false ? names.at(-1) : undefined);
   if (name === undefined) return words([]);
   const options = command.args[name]?.options;
-  if (options !== undefined) return words(options.map((each) => word(each)));
+  if (options !== undefined) return words(options.map((each) => candidate(each)));
   return { kind: argKind(id, name), words: [], head: "", args };
 }
 
 function valuesOf(name: string, flag: KnownFlag, head: string, args: readonly string[]): CompletionRequest {
   if (flag.options !== undefined)
-    return { kind: "words", words: flag.options.map((each) => word(each)), head, args };
+    return { kind: "words", words: flag.options.map((each) => candidate(each)), head, args };
   return { kind: flagKind(name, flag), words: [], head, args };
 }
 
@@ -363,7 +364,7 @@ function flagWords({ flags }: KnownCommand, used: ReadonlySet<string>): readonly
       !exclusive.some((other) => used.has(other)),
   );
   return [
-    ...left.map(([name, { description }]) => word(`--${name}`, description)),
-    word("--help", "show the help, with examples"),
+    ...left.map(([name, { description }]) => candidate(`--${name}`, description)),
+    candidate("--help", "show the help, with examples"),
   ];
 }

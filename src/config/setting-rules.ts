@@ -4,7 +4,7 @@
 import * as z from "zod";
 import { badResultsPlace, ENGINE_FORM, readEngineAddress } from "../core/addresses.ts";
 import {
-  clipped,
+  truncate,
   DURATION_FORM,
   nearest,
   parseDuration,
@@ -437,7 +437,7 @@ const valueAt = (value: unknown, keys: readonly PropertyKey[]): unknown =>
 
 function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return clipped(text, 80);
+  return truncate(text, 80);
 }
 
 /** What to write in place of an unknown key, either of the file or inside a setting. */

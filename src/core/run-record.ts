@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { protectedIn } from "./file-names.ts";
-import { counted, firstOf } from "./wording.ts";
+import { plural, firstOf } from "./wording.ts";
 import { visibleLine } from "./visible.ts";
 
 /** What harness itself did in the workspace besides a box's commands: moved paths, made commits. All is reported. */
@@ -179,7 +179,7 @@ export const NOT_ALL = "not all of its paths were looked at";
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   const names = entries.map(({ path }) => path).filter(isObeyed);
   const holds = names.length === 0 ? "" : `; it holds ${listPaths(names)}: ${RETURNS}`;
-  return `commit ${hash.slice(0, 12)}${FOR_BOX}${counted(files, "file")}): ${escapeName(subject)}${holds}`;
+  return `commit ${hash.slice(0, 12)}${FOR_BOX}${plural(files, "file")}): ${escapeName(subject)}${holds}`;
 }
 
 const FOR_BOX = " was made for a command of the box (";
@@ -245,7 +245,7 @@ export function byEcosystem(packages: readonly Pick<Package, "ecosystem">[]): st
 
 /** One line for people. */
 export const installedWords = ({ total, new: fresh, incomplete }: Omit<Installed, "packages">): string =>
-  `${counted(total, "package")}, ${fresh} of them new${incomplete === true ? "; there were more than could be examined" : ""}`;
+  `${plural(total, "package")}, ${fresh} of them new${incomplete === true ? "; there were more than could be examined" : ""}`;
 
 /** A model's plan, as the model writes it and a person sees it. */
 

@@ -4,7 +4,7 @@ import type { ProgramPlace } from "./decision.ts";
 import type { Cause } from "./errors.ts";
 import type { Box, ExecResult } from "./ports.ts";
 import type { JsonSchema, ToolCall } from "./model-provider.ts";
-import { clipped, nearest } from "./wording.ts";
+import { truncate, nearest } from "./wording.ts";
 import type { AgentEvent, Emit } from "./events.ts";
 import type { HookOwner } from "./added-programs.ts";
 
@@ -225,7 +225,7 @@ function unknownKey(
 ): string {
   const known = Object.keys(propertiesAt(schema, path));
   const near = nearest(key.toLowerCase().replaceAll("-", "_"), known);
-  const named = JSON.stringify(clipped(key, MAX_KEY_LENGTH));
+  const named = JSON.stringify(truncate(key, MAX_KEY_LENGTH));
   const hint = Object.hasOwn(instead, key)
     ? `; ${instead[key]}`
     : near === undefined

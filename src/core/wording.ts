@@ -67,7 +67,7 @@ export function writtenSize(bytes: number): string {
 /** Counts and shortened lists, as shown to people. */
 
 /** The first characters, with a mark when there were more; no character is split. */
-export const clipped = (text: string, most: number): string =>
+export const truncate = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, wholeBefore(text, most))}…` : text;
 
 /** This place, or the one before or after it if a cut here would split a character. */
@@ -82,7 +82,7 @@ const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
 /** `1 file`, `2 files`; `many` is needed when adding an s is not enough. */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
+export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
 /** The first entries, each formatted by `write`, followed by how many more there are. */
@@ -152,7 +152,7 @@ export interface CompletionCandidate {
   readonly about: string;
 }
 
-export const word = (value: string, about = ""): CompletionCandidate => ({ value, about });
+export const candidate = (value: string, about = ""): CompletionCandidate => ({ value, about });
 
 /** Characters that have no meaning to any shell, wherever they stand in a word; other words are not offered. */
 const PLAIN_WORD = /^[\w./@%,:+-][\w./@%,:+=-]*$/;

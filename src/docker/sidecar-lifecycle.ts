@@ -9,7 +9,7 @@ import type {
   VolumeCreateOptions,
 } from "dockerode";
 import { reasonOf } from "../core/errors.ts";
-import { clipped } from "../core/wording.ts";
+import { truncate } from "../core/wording.ts";
 import { hasStatus, isBeingRemoved, isMissing } from "./engine.ts";
 import { lackOfImage } from "./image-progress.ts";
 import { type Sidecar, SIDECAR_LABEL as LABEL, type SidecarPlan } from "./sidecars.ts";
@@ -243,7 +243,7 @@ function textOf(frames: Buffer): string {
 function quoted(output: string): string {
   const line = output.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   if (line === "") return "";
-  return `: ${clipped(line, OUTPUT_CHARS)}`;
+  return `: ${truncate(line, OUTPUT_CHARS)}`;
 }
 
 const MAX_ROUNDS = 6;

@@ -12,7 +12,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import * as z from "zod";
-import { counted, formatDuration, formatSize } from "../core/wording.ts";
+import { plural, formatDuration, formatSize } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
 import { isDeeper } from "../core/raw-data.ts";
 import type { ToolResult } from "../core/tool.ts";
@@ -207,7 +207,7 @@ export class McpServer implements AsyncDisposable {
     if (wait === undefined) {
       this.#state = "given up";
       this.#parts.notice(
-        `${gone}; no further attempt after ${counted(this.#tries, "start")}; see: harness mcp logs ${this.name}`,
+        `${gone}; no further attempt after ${plural(this.#tries, "start")}; see: harness mcp logs ${this.name}`,
       );
       return;
     }

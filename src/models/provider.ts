@@ -405,7 +405,7 @@ class Attempt {
   /** The next event to show; null once the attempt is over. Never rejects. */
   async next(): Promise<ProviderEvent | null> {
     try {
-      while (!this.reply.cut && !this.reply.circled) {
+      while (!this.reply.cut && !this.reply.isRepetitive) {
         const step = await this.#source.next();
         if (step.done === true) return null;
         const event = this.reply.take(step.value);

@@ -42,7 +42,7 @@ export class Reply {
   /** The reply was ended here because it was longer than any answer. */
   cut = false;
   /** The reply was ended here because it kept repeating itself. */
-  circled = false;
+  isRepetitive = false;
   /** Anything has arrived at all. */
   begun = false;
   #content = "";
@@ -54,11 +54,11 @@ export class Reply {
   readonly #wholeThinking = new WholeText();
   readonly #written: TextCallReader;
   readonly #limits: RequestLimits;
-  readonly #circles: Repetitions | null;
+  readonly #repetitions: Repetitions | null;
 
   /** `small`: the reply of a small model, which may repeat itself endlessly. */
   constructor(written: TextCallReader, limits: RequestLimits, small = false) {
-    this.#circles = small ? new Repetitions() : null;
+    this.#repetitions = small ? new Repetitions() : null;
     this.#written = written;
     this.#limits = limits;
   }
@@ -107,7 +107,7 @@ export class Reply {
       events: events.filter((event) => event !== null),
       found: {
         calls: [...native.calls, ...written.calls],
-        malformed: this.#withCircleReason([
+        malformed: this.#withRepetitionReason([
           ...native.malformed,
           ...written.malformed,
           ...(native.calls.length === 0 ? missed : []),
@@ -116,8 +116,8 @@ export class Reply {
     };
   }
 
-  #withCircleReason(malformed: ReadCalls["malformed"]): ReadCalls["malformed"] {
-    return this.circled ? malformed.map((call) => ({ ...call, reason: REPEATED_ITSELF })) : malformed;
+  #withRepetitionReason(malformed: ReadCalls["malformed"]): ReadCalls["malformed"] {
+    return this.isRepetitive ? malformed.map((call) => ({ ...call, reason: REPEATED_ITSELF })) : malformed;
   }
 
   /** For a reply with nothing to show: it contains thoughts. */
@@ -142,7 +142,7 @@ export class Reply {
   }
 
   #takeText(piece: string): ProviderEvent | null {
-    if (this.#circles?.push(piece) === true) this.#endRepetition();
+    if (this.#repetitions?.push(piece) === true) this.#endRepetition();
     this.#content += piece;
     this.#pending += piece;
     if (this.#pending.length * PACE < this.#content.length) return null;
@@ -152,7 +152,7 @@ export class Reply {
   }
 
   #endRepetition(): void {
-    this.circled = true;
+    this.isRepetitive = true;
     this.stop = "length";
     this.notes.push("The model repeated itself: its reply was cut off.");
   }
@@ -171,7 +171,7 @@ export class Reply {
 
   #takeCall(part: Extract<WireEvent, { readonly type: "call" }>): ProviderEvent {
     const args = this.#bounded(part.args ?? "");
-    if (this.#circles?.push(args) === true) this.#endRepetition();
+    if (this.#repetitions?.push(args) === true) this.#endRepetition();
     const { id, name: called, ...rest } = part;
     const fields = {
       ...rest,

@@ -55,7 +55,7 @@ function applyTightening(rule: UserRule, { calls, effects, places }: Judged): re
 }
 
 /**
- * Replaces the rulings that the rule vouches for. Returns the rule itself for commands that match it and need no
+ * Replaces the rulings that the rule covers. Returns the rule itself for commands that match it and need no
  * rule.
  */
 function applyAllow(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ruling[] {
@@ -65,8 +65,7 @@ function applyAllow(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly
     for (const index of effects.keys()) cover(covering, index);
     return effects
       .filter(
-        (effect, index) =>
-          judged.rulings[index]?.verdict === "allow" && vouchesForEffect(rule, judged, effect),
+        (effect, index) => judged.rulings[index]?.verdict === "allow" && coversEffect(rule, judged, effect),
       )
       .map(({ span }) => rulingBy(rule, span));
   }
@@ -83,8 +82,8 @@ function applyAllow(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly
   });
 }
 
-const vouchesForEffect = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
-  vouches(rule, { effect, called: undefined, places });
+const coversEffect = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
+  covers(rule, { effect, called: undefined, places });
 
 /** Indices of each command's effects. */
 function effectsOf(count: number, effects: readonly Effect[]): readonly (readonly number[])[] {
@@ -104,7 +103,7 @@ function cover({ rule, judged, rulings }: Covering, index: number): void {
   const [ruling, effect] = [rulings[index], effects[index]];
   if (effect === undefined || ruling?.verdict !== "ask" || (mode === "read-only" && effect.kind !== "read"))
     return;
-  if (!vouches(rule, { effect, called: calls[effect.call], places })) return;
+  if (!covers(rule, { effect, called: calls[effect.call], places })) return;
   const { span, contained } = ruling;
   rulings[index] = { ...rulingBy(rule, span), contained };
 }
@@ -117,21 +116,21 @@ interface Claim {
 }
 
 /**
- * Whether an allow rule vouches for an asked effect of a matching command. It covers what the rule names: words, paths,
+ * Whether an allow rule covers an asked effect of a matching command. It covers what the rule names: words, paths,
  * hosts. For the rest of the command it only covers effects in the workspace. See docs/policy-rules.md.
  */
-function vouches(rule: UserRule, claim: Claim): boolean {
+function covers(rule: UserRule, claim: Claim): boolean {
   const { effect, called } = claim;
   if (rule.effect !== null && !rule.effect.some((name) => isCalled(effect, name))) return false;
   return rule.prefix === null
-    ? vouchesNamed(rule, claim)
+    ? coversNamed(rule, claim)
     : called !== undefined &&
         !isAside(called, effect.span) &&
-        vouchesOwn(rule, { ...claim, called, pinned: rule.prefix.length });
+        coversOwn(rule, { ...claim, called, pinned: rule.prefix.length });
 }
 
-/** For a rule that names no command: vouches only for what it names. */
-function vouchesNamed({ path, host }: UserRule, { effect, places }: Claim): boolean {
+/** For a rule that names no command: covers only what it names. */
+function coversNamed({ path, host }: UserRule, { effect, places }: Claim): boolean {
   if (effect.kind === "network") return host !== null && surelyHosts(host, effect.hosts);
   if (effect.kind === "device" || (effect.kind === "code" && !isOfFile(effect))) return false;
   return path !== null && surelyPath(path, pathOf(effect), places);
@@ -140,18 +139,18 @@ function vouchesNamed({ path, host }: UserRule, { effect, places }: Claim): bool
 /** For a rule that names a command: `pinned` of its words are fixed. */
 type OwnClaim = Claim & { readonly called: Called; readonly pinned: number };
 
-function vouchesOwn(rule: UserRule, claim: OwnClaim): boolean {
+function coversOwn(rule: UserRule, claim: OwnClaim): boolean {
   const { effect } = claim;
   switch (effect.kind) {
     case "read":
     case "write":
     case "delete":
     case "permissions":
-      return vouchesPath(rule, effect, claim.places);
+      return coversPath(rule, effect, claim.places);
     case "code":
-      return vouchesCode(rule, effect, claim);
+      return coversCode(rule, effect, claim);
     case "unknown":
-      return vouchesDoubt(rule, effect, claim);
+      return coversDoubt(rule, effect, claim);
     case "network":
       return rule.host === null
         ? isOwn(claim) && (rule.exact || effect.hosts.length === 0)
@@ -180,7 +179,7 @@ const isNamed = ({ effect: named }: UserRule, { change }: { readonly change: str
 
 type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" }>;
 
-function vouchesPath({ path }: UserRule, { kind, path: at }: PathEffect, places: PolicyPlaces): boolean {
+function coversPath({ path }: UserRule, { kind, path: at }: PathEffect, places: PolicyPlaces): boolean {
   if (at === null) return false;
   if (path !== null) return surelyPath(path, at, places);
   const facts = places.facts(at, kind === "read" ? "read" : "write");
@@ -194,7 +193,7 @@ type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 const isOfFile = ({ from }: CodeEffect): boolean =>
   from === "settings" || from === "check" || from === "project";
 
-function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: OwnClaim): boolean {
+function coversCode(rule: UserRule, effect: CodeEffect, { called, places }: OwnClaim): boolean {
   if (effect.from === "inline") return rule.exact;
   if (!isOfFile(effect)) return false;
   return rule.path === null
@@ -213,7 +212,7 @@ function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: Poli
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
 /** Vouches for an effect that is not understood if its words are words of the rule. */
-function vouchesDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim: OwnClaim): boolean {
+function coversDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim: OwnClaim): boolean {
   const { called, pinned, places } = claim;
   if (isNeverAllowed(doubt)) return false;
   if (doubt !== "command.unknown" && doubt !== "command.elsewhere") return isPinned(span, called, pinned);

@@ -1,6 +1,6 @@
 /** Rules made from commands: the narrowest ones for a single command, a general one for several of one shape. */
 import { pathBelow, isInside } from "../core/file-names.ts";
-import { clipped } from "../core/wording.ts";
+import { truncate } from "../core/wording.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, TextEffects } from "./decide.ts";
 import { type Called, isAside } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
@@ -391,4 +391,4 @@ function unmatched(text: string, rule: UserRule, { decision, rules }: CommandDec
     : `${quoteText(text)} is not matched`;
 }
 
-const quoteText = (text: string): string => JSON.stringify(clipped(text, 80));
+const quoteText = (text: string): string => JSON.stringify(truncate(text, 80));

@@ -4,7 +4,7 @@ import { EXIT, STATUSES } from "../core/errors.ts";
 import type { RunChanges } from "../core/events.ts";
 import type { Usage } from "../core/model-provider.ts";
 import { visibleLine } from "../core/visible.ts";
-import { counted, formatDuration } from "../core/wording.ts";
+import { plural, formatDuration } from "../core/wording.ts";
 import { alignedRows } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
@@ -182,7 +182,7 @@ export function batchTable(end: BatchEnd, stream: Output): string {
     usage.prompt_tokens === null || usage.completion_tokens === null
       ? "unknown"
       : String(usage.prompt_tokens + usage.completion_tokens);
-  const spent = `${counted(end.rows, "row")}, ${counted(usage.requests, "request")}, tokens: ${tokens}`;
+  const spent = `${plural(end.rows, "row")}, ${plural(usage.requests, "request")}, tokens: ${tokens}`;
   return [head, outcomeRow("done", done, EXIT.done, ""), ...causes, ...left, "", spent].join("\n");
 }
 

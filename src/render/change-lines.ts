@@ -4,7 +4,7 @@ import { bytesOfText } from "../core/raw-data.ts";
 import type { Handoff } from "../core/run-record.ts";
 import type { Step } from "../core/session.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { counted } from "../core/wording.ts";
+import { plural } from "../core/wording.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 /** Diffs in the format of `git diff`; control characters in names and texts are made visible. */
@@ -16,7 +16,7 @@ export function diffStat(files: readonly FileDiff[], stream: Output): string {
   const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
   const sum = (of: "added" | "removed"): number =>
     files.reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
-  const total = `${counted(files.length, "path")} changed, +${sum("added")} -${sum("removed")} lines\n`;
+  const total = `${plural(files.length, "path")} changed, +${sum("added")} -${sum("removed")} lines\n`;
   return rows.join("") + total;
 }
 
@@ -272,7 +272,7 @@ export function undoText(undone: ShownUndo, stream: Output): string {
     ),
   ];
   const same = redo ? " --redo" : target > 0 ? ` --to ${target}` : "";
-  const count = counted(shown.length, "path");
+  const count = plural(shown.length, "path");
   if (refused.length > 0 && !done && !dryRun) {
     // If nothing else remains, --skip would have no effect either.
     const next = shown.length === 0 ? `harness diff ${session}` : `harness undo ${session}${same} --skip`;
@@ -349,7 +349,7 @@ function applyEnd(
   stream: Output,
 ): readonly string[] {
   const bold = (text: string): string => styleText("bold", text, { stream });
-  const paths = counted(count, "path");
+  const paths = plural(count, "path");
   if (blocked.length > 0)
     return [
       bold("nothing was applied: the host would run or obey the blocked paths by itself"),

@@ -1,4 +1,4 @@
-import { formatDuration, counted } from "../core/wording.ts";
+import { formatDuration, plural } from "../core/wording.ts";
 import { cutText, type Html, markup, pill, runCards } from "./html-parts.ts";
 import {
   auditWords,
@@ -129,8 +129,8 @@ function titleCard({ session, runs }: Report): Html {
     <p>${pill(status)}</p>
     <p class="soft">
       ${[
-        counted(runs.length, "run"),
-        counted(calls.length, "call"),
+        plural(runs.length, "run"),
+        plural(calls.length, "call"),
         formatDuration(spent),
         `started ${momentWords(session.started)}`,
       ].join(" · ")}

@@ -2,7 +2,7 @@
 import type { RunChanges } from "../core/events.ts";
 import { countsOf, UNSEEN } from "../core/ports.ts";
 import { visible } from "../core/visible.ts";
-import { formatDuration, counted } from "../core/wording.ts";
+import { formatDuration, plural } from "../core/wording.ts";
 import {
   besideWords,
   type CallReport,
@@ -196,7 +196,7 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
   const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MAX_PATHS);
   const words = [
     `${counts.added} added, ${counts.modified} modified, ${counts.deleted} deleted`,
-    ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+    ...(ignored > 0 ? [`and ${plural(ignored, "ignored file")}`] : []),
     ...(incomplete === true ? [UNSEEN] : []),
   ].join(", ");
   return markup`<section class="card">

@@ -7,7 +7,7 @@ import {
   type Verdict,
 } from "../core/decision.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { counted } from "../core/wording.ts";
+import { plural } from "../core/wording.ts";
 import { type Cell, cellsOf, fitToWidth, hangingIndent, widthOf } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
@@ -159,7 +159,7 @@ function markPart(
       const shown = marks.slice(0, Math.max(1, width - blanks.length));
       return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
     }),
-    ...(more > 0 ? [`${INDENT}… and ${counted(more, "more line")}`] : []),
+    ...(more > 0 ? [`${INDENT}… and ${plural(more, "more line")}`] : []),
   ];
 }
 

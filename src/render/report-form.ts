@@ -3,7 +3,7 @@ import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts"
 import type { Price, PromptParts, Usage } from "../core/model-provider.ts";
 import { type Installed, installedWords, type Plan, planCounts, type PlanStep } from "../core/run-record.ts";
 import type { AuditVerdict, SessionInfo } from "../core/session.ts";
-import { formatCount, formatDuration, formatSize, counted } from "../core/wording.ts";
+import { formatCount, formatDuration, formatSize, plural } from "../core/wording.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Own<T extends AgentEvent["type"], K extends keyof Of<T>> = Pick<Of<T>, K>;
@@ -152,7 +152,7 @@ export interface RequestReport {
 export const peakWords = (end: CallReport["end"]): string =>
   end === null || end.peak === null || end.peak.memory_bytes === 0
     ? ""
-    : `, ${formatSize(end.peak.memory_bytes)} and ${counted(end.peak.pids, "process", "processes")} at most`;
+    : `, ${formatSize(end.peak.memory_bytes)} and ${plural(end.peak.pids, "process", "processes")} at most`;
 
 /** All calls of a run, in order. */
 export const callsOf = ({ turns }: RunReport): readonly CallReport[] =>
@@ -259,7 +259,7 @@ export function besideWords(end: RunEnd): {
   const moved = quarantined.map(({ from, to }) => (to === null ? `${from}: removed` : `${from} -> ${to}`));
   const made = commits.map(({ hash, subject, files, protected: obeyed }) => {
     const holds = obeyed.length === 0 ? "" : `; the host obeys ${obeyed.join(", ")}`;
-    return `${hash.slice(0, 12)} (${counted(files, "file")}): ${subject}${holds}`;
+    return `${hash.slice(0, 12)} (${plural(files, "file")}): ${subject}${holds}`;
   });
   return {
     moved: [...moved, ...moreOf(quarantined_total - moved.length)],
@@ -281,7 +281,7 @@ export function recordedWords(recorded: Recorded): readonly string[] {
     ...(refused === 0 ? [] : [`${refused} refused`]),
   ];
   return [
-    `${[counted(rules, "rule"), ...aside].join(", ")}: ${policy}`,
+    `${[plural(rules, "rule"), ...aside].join(", ")}: ${policy}`,
     ...(allow_domains.length === 0 ? [] : [`hosts: ${allow_domains.join(",")}`]),
   ];
 }
@@ -306,9 +306,9 @@ export function networkWords(network: readonly Reached[]): {
   return {
     reached: of("allowed").map(
       (each) =>
-        `${place(each)}: ${counted(each.times, "connection")}, ${formatSize(each.up)} sent, ${formatSize(each.down)} received`,
+        `${place(each)}: ${plural(each.times, "connection")}, ${formatSize(each.up)} sent, ${formatSize(each.down)} received`,
     ),
-    refused: of("denied").map((each) => `${place(each)}: ${counted(each.times, "time")}: ${each.reason}`),
+    refused: of("denied").map((each) => `${place(each)}: ${plural(each.times, "time")}: ${each.reason}`),
   };
 }
 
@@ -340,7 +340,7 @@ export const auditWords = ({ audit }: Report): Worded => {
     return { tone: "bad", text: `broken at line ${audit.broken.line}: ${audit.broken.why}` };
   return audit.lines === 0
     ? { tone: "plain", text: "none was recorded" }
-    : { tone: "good", text: `unbroken, ${counted(audit.lines, "line")}` };
+    : { tone: "good", text: `unbroken, ${plural(audit.lines, "line")}` };
 };
 
 /** A request whose prompt is known; older versions did not record it. */

@@ -1,7 +1,7 @@
 import { countsOf, UNSEEN } from "../core/ports.ts";
 import type { AuditVerdict } from "../core/session.ts";
 import { visibleLine } from "../core/visible.ts";
-import { formatDuration, counted } from "../core/wording.ts";
+import { formatDuration, plural } from "../core/wording.ts";
 import {
   auditWords,
   besideWords,
@@ -116,7 +116,7 @@ function changesText({ end }: RunReport, page: Page): void {
     [
       ...paths.slice(0, MAX_PATHS),
       ...(more > 0 ? [`and ${more} more: --json`] : []),
-      ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+      ...(ignored > 0 ? [`and ${plural(ignored, "ignored file")}`] : []),
       ...(incomplete === true ? [UNSEEN] : []),
     ],
     page,
@@ -153,8 +153,8 @@ function endText(run: RunReport, page: Page): void {
   if (end === null) return;
   const { cost } = end.usage;
   const words = [
-    counted(end.turns, "turn"),
-    counted(end.tool_calls, "call"),
+    plural(end.turns, "turn"),
+    plural(end.tool_calls, "call"),
     formatDuration(run.last - run.started),
   ];
   page.line(
@@ -184,7 +184,7 @@ function stepsText(run: RunReport, page: Page): void {
     left -= visibleSteps.length;
   }
   if (all > MAX_STEPS)
-    page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);
+    page.line(`  … and more: ${plural(callsOf(run).length, "call")} in all; --json has them`);
 }
 
 function stepText(step: ReportStep, page: Page): void {
@@ -268,7 +268,7 @@ export const NOT_PROVEN = [
 
 export function auditVerdict(verdict: AuditVerdict, stream: Output): string {
   const { file, lines, broken, notes } = verdict;
-  const count = counted(lines, "line");
+  const count = plural(lines, "line");
   const head =
     broken === null
       ? styleText("green", `unbroken: ${count}, each as it was written`, { stream })

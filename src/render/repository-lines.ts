@@ -8,7 +8,7 @@ import type {
   Weight,
 } from "../core/behaviour.ts";
 import { visibleLine, visibleWhole } from "../core/visible.ts";
-import { formatDuration, formatSize, counted } from "../core/wording.ts";
+import { formatDuration, formatSize, plural } from "../core/wording.ts";
 import { columnsOf, mark, widthOfStream, wrapped } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
@@ -103,7 +103,7 @@ export function vetText(report: VetReport, stream: Output): string {
   const title = `${verdict.toUpperCase()}  ${visibleLine(repository.name)}`;
   const facts = [
     `${repository.kind}${repository.commit === null ? "" : ` at ${visibleLine(repository.commit.slice(0, 12))}`}`,
-    `${counted(repository.files, "file")}, ${formatSize(repository.bytes)}`,
+    `${plural(repository.files, "file")}, ${formatSize(repository.bytes)}`,
     report.granted.length === 0 ? "no network" : `granted: ${visibleLine(report.granted.join(", "))}`,
     steps.length === 0 ? "no command was run" : `seen by ${seenBy(steps)}`,
     `${formatDuration(report.took_ms)}${steps.length === 0 ? "" : `, ${formatDuration(report.own_ms)} of it in harness itself`}`,

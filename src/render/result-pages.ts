@@ -1,6 +1,6 @@
 /** Results as pages: self-contained files without a script, which load nothing; all texts in them are escaped. */
 import type { Finding, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
-import { formatDuration, formatSize, counted } from "../core/wording.ts";
+import { formatDuration, formatSize, plural } from "../core/wording.ts";
 import {
   type BatchEnd,
   batchTotals,
@@ -216,7 +216,7 @@ function titleCard(report: VetReport): Html {
   const { verdict, repository } = report;
   const facts = [
     repository.commit === null ? repository.kind : `${repository.kind} at ${repository.commit.slice(0, 12)}`,
-    `${counted(repository.files, "file")}, ${formatSize(repository.bytes)}`,
+    `${plural(repository.files, "file")}, ${formatSize(repository.bytes)}`,
     report.granted.length === 0 ? "no network" : `granted: ${report.granted.join(", ")}`,
     `runtime: ${report.runtime}`,
     formatDuration(report.took_ms),
@@ -269,7 +269,7 @@ function stepPart(step: VetStep): Html {
   const { command, what, from, exit_code, duration_ms, observed, changes, output } = step;
   const ended = observed.touched === null ? `exit ${exit_code}` : "ended at a canary";
   const changed = [...changes.added, ...changes.modified, ...changes.deleted];
-  const facts = `${from === null ? "" : `by ${from}: `}${ended}, ${formatDuration(duration_ms)}; ${counted(observed.processes.length, "program")}, ${counted(changed.length + changes.more, "change")}`;
+  const facts = `${from === null ? "" : `by ${from}: `}${ended}, ${formatDuration(duration_ms)}; ${plural(observed.processes.length, "program")}, ${plural(changed.length + changes.more, "change")}`;
   return markup`<details class="step">
     <summary>${what}<span class="soft">${facts}</span><code>${command}</code></summary>
     <div class="inside">

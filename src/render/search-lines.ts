@@ -1,4 +1,4 @@
-import { counted, formatDuration, formatSize } from "../core/wording.ts";
+import { plural, formatDuration, formatSize } from "../core/wording.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import { fitToWidth, mark, widthOfStream } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
@@ -170,8 +170,8 @@ export function prunedLines({ removed, layers, damaged, left, freedBytes }: Prun
     ...removed.map(
       ({ workspace }) => `removed the index of ${visibleLine(workspace)}, which no longer exists`,
     ),
-    ...(layers === 0 ? [] : [`removed the leftovers of ${counted(layers, "ended run")}`]),
-    ...(damaged === 0 ? [] : [`removed ${counted(damaged, "damaged file")} that had been set aside`]),
+    ...(layers === 0 ? [] : [`removed the leftovers of ${plural(layers, "ended run")}`]),
+    ...(damaged === 0 ? [] : [`removed ${plural(damaged, "damaged file")} that had been set aside`]),
     ...left.map(
       ({ workspace, reason }) =>
         `not removed: the index of ${visibleLine(workspace)}: ${visibleLine(reason)}`,

@@ -3,7 +3,7 @@ import type { Message } from "../core/model-provider.ts";
 import { planCounts } from "../core/run-record.ts";
 import { type Note, parkedIn, type SessionInfo, type SessionRecord } from "../core/session.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { counted } from "../core/wording.ts";
+import { plural } from "../core/wording.ts";
 import { ageOf } from "./environment-lines.ts";
 import { costWords, type RunCost } from "./report-form.ts";
 import { questionRows } from "./tty/call-lines.ts";
@@ -93,7 +93,7 @@ export function copiedStateText({
   const missing = left.map(
     ({ path, reason }) => `missing  ${visibleLine(path.toWellFormed())}: ${visibleLine(reason)}\n`,
   );
-  return `${missing.join("")}${counted(paths, "path")} of ${visibleLine(state)} written to ${visibleLine(out)}\n`;
+  return `${missing.join("")}${plural(paths, "path")} of ${visibleLine(state)} written to ${visibleLine(out)}\n`;
 }
 
 const cells = (session: ListedSession, { now, all, bundles }: View): readonly string[] => [
@@ -197,7 +197,7 @@ function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>):
     case "turn": {
       const { status, reason, turns, toolCalls } = record.result;
       const why = reason === "" ? "" : `: ${visibleLine(reason)}`;
-      return `${status}${why}; ${counted(turns, "turn")}, ${counted(toolCalls, "call")}`;
+      return `${status}${why}; ${plural(turns, "turn")}, ${plural(toolCalls, "call")}`;
     }
     case "answered":
       return record.word === "never" ? "continued without an answer" : `answered: ${record.word}`;

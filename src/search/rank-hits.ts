@@ -1,6 +1,6 @@
 import { isInside } from "../core/file-names.ts";
 import type { IndexHit } from "../core/ports.ts";
-import { clipped, firstOf } from "../core/wording.ts";
+import { truncate, firstOf } from "../core/wording.ts";
 import {
   bestRegions,
   foundByName,
@@ -238,7 +238,7 @@ export function preview(text: string, query: Query, tokenizer: Tokenizer): strin
   const from = lines.findIndex((line, at) => at >= best && line.trim() !== "");
   return lines
     .slice(Math.max(from, 0), Math.max(from, 0) + PREVIEW_LINES)
-    .map((line) => clipped(line, MAX_LINE_LENGTH))
+    .map((line) => truncate(line, MAX_LINE_LENGTH))
     .join("\n");
 }
 

@@ -15,7 +15,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { counted } from "../core/wording.ts";
+import { plural } from "../core/wording.ts";
 import { SqliteConnection, FileLock, type LockLevel, privateFile, suffices } from "../platform/sqlite.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { STEPS } from "./schema.ts";
@@ -129,7 +129,7 @@ function warnOfLoss({ file, warn }: Opening): void {
   const audits = namesIn(path.join(path.dirname(file), "audit")).length;
   if (audits === 0) return;
   warn(
-    `the session database ${file} was empty or missing, although there are audits of ${counted(audits, "session")}; a new one was created. ${FILES_ARE_LEFT}`,
+    `the session database ${file} was empty or missing, although there are audits of ${plural(audits, "session")}; a new one was created. ${FILES_ARE_LEFT}`,
   );
 }
 

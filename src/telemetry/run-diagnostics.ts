@@ -1,6 +1,6 @@
 import { CanaryTouched, HarnessError, reasonOf } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
-import { clipped } from "../core/wording.ts";
+import { truncate } from "../core/wording.ts";
 import type { LogFields, Level } from "./diagnostics-log.ts";
 
 /** What diagnostics record of a run: what happened, when and how it ended; no text of user, model or program. */
@@ -167,7 +167,7 @@ export class RunDiagnostics {
   #withoutRequest(text: string): string {
     let words = text;
     for (const line of this.#requestLines) words = words.replaceAll(line, "[what was asked]");
-    return clipped(words, MAX_WORDS);
+    return truncate(words, MAX_WORDS);
   }
 }
 

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, failed, NO_FACTS, ok, type ToolResult } from "../core/tool.ts";
-import { counted } from "../core/wording.ts";
+import { plural } from "../core/wording.ts";
 import { BOM, CRLF, knownContent, markWritten, textAbout, unreadPaths, WITH_BOM } from "./read-file.ts";
 import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./text-edit.ts";
 import {
@@ -97,7 +97,7 @@ async function edit(
   if (written.kind !== "ok") return refusal(context, written);
   await markWritten(context, box, path, content);
   const { lines } = compactDiff(before, done.text);
-  return ok(`${name}: ${counted(done.places, "place")} changed\n${boundedDiff(lines)}`);
+  return ok(`${name}: ${plural(done.places, "place")} changed\n${boundedDiff(lines)}`);
 }
 
 const writeInput = lenientInput(z.strictObject({ path: z.string(), content: z.string() }));
@@ -153,7 +153,7 @@ async function write(
   if (written.kind !== "ok") return refusal(context, written);
   await markWritten(context, box, path, content);
   const count = linesIn(text);
-  if (known.kind === "absent") return ok(`${name}: made, ${counted(count, "line")}`);
+  if (known.kind === "absent") return ok(`${name}: made, ${plural(count, "line")}`);
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
   const before = textOfBytes(known.content);
   const { added, removed, lines } = compactDiff(before, text);

@@ -5,7 +5,7 @@ import type { Cause } from "../core/errors.ts";
 import type { Box, ExecRequest, ExecResult, KeptOutput } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { lastStates } from "../core/visible.ts";
-import { counted, firstOf, formatDuration, formatSize } from "../core/wording.ts";
+import { plural, firstOf, formatDuration, formatSize } from "../core/wording.ts";
 import type { ExportedVariables, ShellState, ToolContext } from "./tool-context.ts";
 import { utf8In } from "../core/raw-data.ts";
 
@@ -169,7 +169,7 @@ function sideLines(
       `[moved out of the workspace, because the host would obey it: ${firstOf(quarantined, MAX_PATHS, ({ from }) => from)}]`,
     );
   if (leftovers > 0 && (cause === null || cause === "program"))
-    lines.push(`[${counted(leftovers, "process", "processes")} that it left running ended with it]`);
+    lines.push(`[${plural(leftovers, "process", "processes")} that it left running ended with it]`);
   return lines;
 }
 

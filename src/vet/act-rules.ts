@@ -11,7 +11,7 @@ import {
 } from "../core/behaviour.ts";
 import { visibleLine } from "../core/visible.ts";
 import { lastName } from "../core/file-names.ts";
-import { clipped } from "../core/wording.ts";
+import { truncate } from "../core/wording.ts";
 
 export const RUN_RULES = {
   "run.canary": hostile("it touched a canary, which nothing has a reason to touch; the command was stopped"),
@@ -237,7 +237,7 @@ function commandText(words: readonly string[]): string {
   const text = visibleLine(
     words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word}'`)).join(" "),
   );
-  return clipped(text, MAX_WORDS);
+  return truncate(text, MAX_WORDS);
 }
 
 export type PathAct = Extract<Act, { readonly path: string }>;

@@ -1,6 +1,6 @@
 /** Rules on what a command was seen doing. Pure: the findings follow from the observation alone. */
 import type { Act, Finding, Observed, VetStep } from "../core/behaviour.ts";
-import { counted, firstOf, formatSize } from "../core/wording.ts";
+import { plural, firstOf, formatSize } from "../core/wording.ts";
 import {
   ActFindings,
   isCallAct,
@@ -144,7 +144,7 @@ function judgeLeftovers(
   if (leftovers === 0 || observed.touched !== null || timed_out) return;
   const daemon = observed.processes.some(({ words }) => KNOWN_DAEMON.test(words.join(" ")));
   const rule = watched && !daemon ? "run.left-behind" : "run.left-behind-test";
-  const text = `leaves ${counted(leftovers, "process", "processes")} behind, which ended with it`;
+  const text = `leaves ${plural(leftovers, "process", "processes")} behind, which ended with it`;
   found.add(rule, text, null);
 }
 

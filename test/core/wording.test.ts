@@ -3,8 +3,8 @@ import test from "node:test";
 import { anyText, fc } from "../fixtures/property.ts";
 import {
   candidateLine,
-  clipped,
-  counted,
+  truncate,
+  plural,
   firstLines,
   firstOf,
   formatCount,
@@ -12,7 +12,7 @@ import {
   formatSize,
   parseDuration,
   parseSize,
-  word,
+  candidate,
 } from "../../src/core/wording.ts";
 
 const DURATIONS: Readonly<Record<string, number>> = {
@@ -207,10 +207,10 @@ const NAMES = ["a", "b", "c"];
 
 test("one is counted in the singular, everything else in the plural", () => {
   assert.deepEqual(
-    [0, 1, 2].map((count) => counted(count, "file")),
+    [0, 1, 2].map((count) => plural(count, "file")),
     ["0 files", "1 file", "2 files"],
   );
-  assert.equal(counted(2, "process", "processes"), "2 processes");
+  assert.equal(plural(2, "process", "processes"), "2 processes");
 });
 
 test("of many names the first are listed and the rest counted", () => {
@@ -226,19 +226,19 @@ test("of many names the first are listed and the rest counted", () => {
 
 test("a text is cut with a mark, and only if it is longer", () => {
   assert.deepEqual(
-    ["abc", "abcd", ""].map((text) => clipped(text, 3)),
+    ["abc", "abcd", ""].map((text) => truncate(text, 3)),
     ["abc", "abc…", ""],
   );
   assert.deepEqual(
-    [2, 3, 4].map((most) => clipped("ab😀c", most)),
+    [2, 3, 4].map((most) => truncate("ab😀c", most)),
     ["ab…", "ab…", "ab😀…"],
   );
 });
 
 test("a word of plain letters is offered with a one-line description", () => {
-  assert.equal(candidateLine(word("1ng41dkw23pc", "fix the sum")), "1ng41dkw23pc\tfix the sum");
-  assert.equal(candidateLine(word("registry/qwen3:8b-q4_K_M")), "registry/qwen3:8b-q4_K_M");
-  assert.equal(candidateLine(word("--mode=read-only")), "--mode=read-only");
+  assert.equal(candidateLine(candidate("1ng41dkw23pc", "fix the sum")), "1ng41dkw23pc\tfix the sum");
+  assert.equal(candidateLine(candidate("registry/qwen3:8b-q4_K_M")), "registry/qwen3:8b-q4_K_M");
+  assert.equal(candidateLine(candidate("--mode=read-only")), "--mode=read-only");
 });
 
 test("a word with special characters of the shell is not offered", () => {
@@ -257,17 +257,17 @@ test("a word with special characters of the shell is not offered", () => {
     "",
     "=a",
   ])
-    assert.equal(candidateLine(word(value)), undefined, value);
-  assert.equal(candidateLine(word("a".repeat(201))), undefined);
+    assert.equal(candidateLine(candidate(value)), undefined, value);
+  assert.equal(candidateLine(candidate("a".repeat(201))), undefined);
 });
 
 test("the description of a word is one short line without control characters", () => {
   fc.assert(
     fc.property(anyText({ maxLength: 300 }), (about) => {
-      const line = candidateLine(word("id", about)) ?? "";
+      const line = candidateLine(candidate("id", about)) ?? "";
       assert.match(line, /^id(?:\t[^\p{Cc}\u202A-\u202E\u2066-\u2069]+)?$/u);
       assert.ok(line.length <= 63);
     }),
   );
-  assert.equal(candidateLine(word("id", "a\nfiles\u001B]52;c;x\u0007\tb"))?.split(/[\n\t]/).length, 2);
+  assert.equal(candidateLine(candidate("id", "a\nfiles\u001B]52;c;x\u0007\tb"))?.split(/[\n\t]/).length, 2);
 });

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { JsonSchema } from "../../core/model-provider.ts";
 import { parsedJson } from "../../core/raw-data.ts";
-import { clipped } from "../../core/wording.ts";
+import { truncate } from "../../core/wording.ts";
 import { untagged } from "./prompt-text.ts";
 
 /** Replaces older messages in the conversation. */
@@ -48,18 +48,18 @@ Keep what an earlier summary says and still holds. Exact names, paths, commands 
 
 /** Reads a model's reply in any form; undefined when it contains nothing. */
 export function readSummary(reply: string): Summary | undefined {
-  const text = clipped(reply, MAX_REPLY)
+  const text = truncate(reply, MAX_REPLY)
     .replace(/<think>[^]*?<\/think>/g, "")
     .trim();
   for (const found of jsonObjects(text)) {
     const read = form.safeParse(found);
     if (read.success && !isEmpty(read.data)) return { ...read.data, prose: "" };
   }
-  return text === "" || parsedJson(text) !== undefined ? undefined : parseSummary(clipped(text, MAX_PROSE));
+  return text === "" || parsedJson(text) !== undefined ? undefined : parseSummary(truncate(text, MAX_PROSE));
 }
 
 const oneText = (value: unknown): string =>
-  clipped(textsOf(value).join(" ").replace(/\s+/g, " ").trim(), MAX_GOAL);
+  truncate(textsOf(value).join(" ").replace(/\s+/g, " ").trim(), MAX_GOAL);
 
 /** Most important first, so that a reply that is cut off loses the least. */
 const form = z.object({
@@ -100,7 +100,7 @@ function list(section: Section) {
 
 /** An entry of a list, on one line. */
 const entryOf = (text: string): string =>
-  clipped(
+  truncate(
     text
       .replace(/\s+/g, " ")
       .replace(/^[-*•]\s/, "")
@@ -121,7 +121,7 @@ export function renderSummary({ prose, goal, ...sections }: Summary): string {
   const whole = [prose, goal === "" ? "" : `Goal: ${goal}`, ...parts]
     .filter((part) => part !== "")
     .join("\n");
-  return clipped(untagged(whole), MAX_SUMMARY);
+  return truncate(untagged(whole), MAX_SUMMARY);
 }
 
 /** Parses a rendered summary, or prose. */

@@ -3,7 +3,7 @@
 import type { Mode } from "../../core/decision.ts";
 import { folderBefore } from "../../core/file-names.ts";
 import { isPreset } from "../../core/network.ts";
-import { clipped, firstOf } from "../../core/wording.ts";
+import { truncate, firstOf } from "../../core/wording.ts";
 import { bytesOf, firstBytes, oneLine, quoted, untagged } from "./prompt-text.ts";
 
 /** Facts that stay the same for a whole session: no clock, no counters. */
@@ -222,7 +222,7 @@ export function renderSkills(skills: readonly ListedSkill[]): {
     const own = skills.filter((skill) => skill.origin === origin);
     const lines: string[] = [];
     for (const { name, description } of own) {
-      const line = `- ${name}: ${quoted(clipped(oneLine(description), MAX_DESCRIPTION))}`;
+      const line = `- ${name}: ${quoted(truncate(oneLine(description), MAX_DESCRIPTION))}`;
       const fits = bytesOf(line) + 1 <= free;
       if (fits) lines.push(line);
       else bare.push(name);

@@ -1,7 +1,7 @@
 /** What the first request says about the workspace: found out by one command in the box. */
 
 import type { Box } from "../../core/ports.ts";
-import { clipped } from "../../core/wording.ts";
+import { truncate } from "../../core/wording.ts";
 import { type InstructionFile, instructionsOrNames } from "./prompt.ts";
 import { oneLine } from "./prompt-text.ts";
 
@@ -161,7 +161,7 @@ export function briefing(
   return [facts, rendered].filter((part) => part !== "").join("\n\n");
 }
 
-const line = (text: string): string => clipped(oneLine(text), MAX_LINE);
+const line = (text: string): string => truncate(oneLine(text), MAX_LINE);
 
 /** Unquoted, a name with spaces would read as several. */
 const nameOf = (name: string): string => (/[\s"]/.test(name) ? JSON.stringify(line(name)) : line(name));
@@ -177,7 +177,7 @@ function changesOf(status: readonly string[] | null, more: number): string {
   const rest = more === 0 ? [] : [`  and ${more} more`];
   return [
     ", changed:",
-    ...status.map((text) => `  ${clipped(oneLine(`.${text}`).slice(1), MAX_LINE)}`),
+    ...status.map((text) => `  ${truncate(oneLine(`.${text}`).slice(1), MAX_LINE)}`),
     ...rest,
   ].join("\n");
 }

@@ -49,7 +49,7 @@ export interface RunFacts {
   /** The check that succeeded. */
   readonly verifiedBy?: string | undefined;
   /** Why the successful check proves nothing. */
-  readonly bent?: string | undefined;
+  readonly tampering?: string | undefined;
   /** A change was requested and no file is changed: what was looked at instead. */
   readonly onlyLooked?: readonly string[] | undefined;
   /** The answer says that something was changed, and nothing was. */
@@ -59,7 +59,7 @@ export interface RunFacts {
   /** The answer says that tests pass, and no check confirms it. This is their last run, which failed. */
   readonly redTests?: string | undefined;
   /** A person reads the answer, no call was made for it, and it says what was done. */
-  readonly word?: boolean;
+  readonly unbacked?: boolean;
   /** Only a run of something was requested: the last such run. */
   readonly ran?: EndedCommand | undefined;
 }
@@ -134,21 +134,21 @@ function doubtedBy({ doubted, claims, onlyLooked = [] }: RunFacts): string | und
 function doneBecause({
   grounded,
   verifiedBy,
-  bent,
+  tampering,
   onlyLooked,
   claims,
   redTests,
   ran,
-  word,
+  unbacked,
 }: RunFacts): string {
-  const proof = verifiedBy === undefined ? bent : `verified by \`${verifiedBy}\``;
+  const proof = verifiedBy === undefined ? tampering : `verified by \`${verifiedBy}\``;
   const red = redTests === undefined ? "" : `; it says that tests pass, ${redRun(redTests)}`;
   const verified = `${proof === undefined ? "" : `; ${proof}`}${red}`;
   if (onlyLooked !== undefined) {
     const what = claims === true ? `${CLAIMED}. It looked at ` : ONLY_LOOKED;
     return `${what}${listPlaces(onlyLooked)}${verified}.`;
   }
-  if (word === true) return `${PLAIN_ENDING} but made no calls: nothing backs what it says was done.`;
+  if (unbacked === true) return `${PLAIN_ENDING} but made no calls: nothing backs what it says was done.`;
   if (grounded === false) return `${PLAIN_ENDING} without looking at the repository.`;
   const ended =
     ran === undefined || ran.exitCode === 0 ? "" : `; ${quotedText(ran.command)} exited with ${ran.exitCode}`;
@@ -290,11 +290,11 @@ interface AnswerPart {
 export interface AnswerGate {
   /** The format for the next reply. */
   readonly format: () => JsonSchema | undefined;
-  /** Returns the end, or a message that asks for more. `circled`: the reply was cut because it repeated itself. */
+  /** Returns the end, or a message that asks for more. `isRepetitive`: the reply was cut because it repeated itself. */
   take(
     part: AnswerPart,
     cut: boolean,
-    circled?: boolean,
+    isRepetitive?: boolean,
   ): LoopEnd | Extract<Message, { readonly role: "user" }>;
   /** The model called something: its earlier text is not the beginning of its answer. */
   called(): void;
@@ -353,8 +353,8 @@ export class PlainAnswer implements AnswerGate {
     this.#rounds.over();
   }
 
-  take(part: AnswerPart, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
-    if (circled) {
+  take(part: AnswerPart, cut: boolean, isRepetitive = false): ReturnType<AnswerGate["take"]> {
+    if (isRepetitive) {
       this.#parts.length = 0;
       return this.#rounds.take();
     }
@@ -397,8 +397,8 @@ export class FittedAnswer implements AnswerGate {
     this.#rounds.over();
   }
 
-  take({ text }: AnswerPart, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
-    if (circled) return this.#rounds.take();
+  take({ text }: AnswerPart, cut: boolean, isRepetitive = false): ReturnType<AnswerGate["take"]> {
+    if (isRepetitive) return this.#rounds.take();
     this.#rounds.over();
     // A cut-off number is still a valid number.
     const checked = cut ? { issues: ["it was cut at its length limit"] } : this.#check(text);

@@ -5,12 +5,12 @@ import { textOfBytes } from "../../core/raw-data.ts";
 import type { Checkpoints } from "../../core/session.ts";
 import { type Hooks, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { visible } from "../../core/visible.ts";
-import { counted, formatDuration } from "../../core/wording.ts";
+import { plural, formatDuration } from "../../core/wording.ts";
 import type { Judge } from "../action-judge.ts";
 import type { Limits } from "../limits.ts";
 import { excerpt } from "../context/prompt-text.ts";
 import { endingOf, KEEP, plainShell, wordsOf } from "../../tools/shell-command.ts";
-import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
+import { type TamperedCheck, tamperingIn, tamperingText, tamperingReason } from "./tampered-check.ts";
 import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 
 /** The command that proves a change. */
@@ -112,7 +112,7 @@ export class Verification {
   #isGreen = false;
   #exitCode = 1;
   #output = "";
-  #bent: string | undefined;
+  #tampering: string | undefined;
   readonly #options: CheckOptions;
 
   constructor(check: Check, timeoutMs: number, options: CheckOptions = { request: "", strict: false }) {
@@ -166,8 +166,8 @@ export class Verification {
   }
 
   /** For people: what was done to the check, so that its success proves nothing. */
-  get bent(): string | undefined {
-    return this.#bent;
+  get tampering(): string | undefined {
+    return this.#tampering;
   }
 
   /** The policy judges a check that the user did not name like any command. If a model may not run it, it is unused. */
@@ -279,7 +279,7 @@ export class Verification {
     if (run.isCut && mayHaveNoEnd) return this.#unknown(agent, run);
     this.#runsWithoutEnd = undefined;
     this.#last = { command: this.command, exit_code, rounds: this.#rounds };
-    this.#bent = undefined;
+    this.#tampering = undefined;
     if (exit_code === 0) return this.#proofOfSuccess(agent, signal, last);
     if (last || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: this.#redReason(run) };
     this.#rounds += 1;
@@ -292,22 +292,22 @@ export class Verification {
    * nothing is verified.
    */
   async #proofOfSuccess(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
-    const bent = await this.#bentIn(agent, signal);
-    if (bent === undefined) return { kind: "green" };
+    const tampering = await this.#tamperingIn(agent, signal);
+    if (tampering === undefined) return { kind: "green" };
     this.#last = null;
-    const words = bentWords(this.command, bent);
-    if (!bent.only && !this.#options.strict) {
-      this.#bent = words;
+    const words = tamperingReason(this.command, tampering);
+    if (!tampering.only && !this.#options.strict) {
+      this.#tampering = words;
       agent.emit({ type: "notice", text: words });
       return { kind: "green" };
     }
     if (last || this.#reportedWeakened || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
     this.#reportedWeakened = true;
     this.#rounds += 1;
-    return { kind: "repair", text: bentText(this.command, bent) };
+    return { kind: "repair", text: tamperingText(this.command, tampering) };
   }
 
-  async #bentIn(agent: CheckContext, signal: AbortSignal): Promise<Bent | undefined> {
+  async #tamperingIn(agent: CheckContext, signal: AbortSignal): Promise<TamperedCheck | undefined> {
     const { checkpoints } = agent;
     const box = await agent.box();
     const seen = await byContent(await box.changes(), checkpoints);
@@ -320,7 +320,7 @@ export class Verification {
     };
     const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
     const texts = { before: (path: string) => checkpoints.before(path), now };
-    return bentBy(withoutCaches(changes), texts, {
+    return tamperingIn(withoutCaches(changes), texts, {
       command: this.command,
       request: this.#options.request,
       wasRed,
@@ -394,7 +394,7 @@ export class Verification {
   #redReason({ text, ending }: CheckRun): string {
     const last = lastLines(text, LAST_LINES).join(" | ");
     const before = this.#before === undefined || this.#before.exit_code === 0 ? "" : ", as it did before";
-    const rounds = `${counted(this.#rounds, "round")} of repair`;
+    const rounds = `${plural(this.#rounds, "round")} of repair`;
     const when = this.#rounds === 0 ? "fails" : `still fails after ${rounds}`;
     const lastLine = last === "" ? "" : `: ${last}`;
     return `\`${visible(this.command)}\` ${when} (${ending}${before})${lastLine}`;

@@ -18,7 +18,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { parseUniqueJson } from "../../core/text/json-text.ts";
 import { withoutMark } from "../../core/raw-data.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
+import { truncate, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { MAX_PROMPT_BYTES, MAX_WORD_BYTES } from "./batch-rows.ts";
 
@@ -142,7 +142,7 @@ const MAX_TASK = 4 * 2 ** 20;
 const asExpected = ({ code, expected, input }: z.core.$ZodRawIssue): string | undefined =>
   code === "invalid_type" ? `expected ${String(expected)}, found ${shownValue(input)}` : undefined;
 
-const shownValue = (value: unknown): string => clipped(JSON.stringify(value) ?? "nothing", 80);
+const shownValue = (value: unknown): string => truncate(JSON.stringify(value) ?? "nothing", 80);
 
 /** The real path of a folder of the task, which may be a link; undefined if the task has none. */
 async function folderOf(task: EvalTask, name: string): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { counted } from "../../core/wording.ts";
+import { plural } from "../../core/wording.ts";
 import { headText } from "../../platform/safe-files.ts";
 import { projectCheck } from "../run/project-check.ts";
 import type { Settings } from "../../config/settings-schema.ts";
@@ -177,7 +177,7 @@ const makeCommands = (text: string): ProjectFacts["commands"] =>
 
 /** A short AGENTS.md with these facts. */
 export function factsText({ languages, commands, folders }: ProjectFacts): string {
-  const spoken = languages.map(({ name, files }) => `${name} (${counted(files, "file")})`).join(", ");
+  const spoken = languages.map(({ name, files }) => `${name} (${plural(files, "file")})`).join(", ");
   return [
     "# Notes for whoever works here",
     "",
@@ -192,7 +192,7 @@ export function factsText({ languages, commands, folders }: ProjectFacts): strin
           "",
           ...folders.map(
             ({ name, files, language }) =>
-              `- \`${name}/\`: ${counted(files, "file")}${language === null ? "" : `, mostly ${language}`}`,
+              `- \`${name}/\`: ${plural(files, "file")}${language === null ? "" : `, mostly ${language}`}`,
           ),
           "",
         ]),

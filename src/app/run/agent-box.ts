@@ -3,7 +3,7 @@ import type { Emit } from "../../core/events.ts";
 import { installs } from "../../core/network.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { clipped } from "../../core/wording.ts";
+import { truncate } from "../../core/wording.ts";
 import type { BoxOpening } from "../boxes/box-access.ts";
 import { connectionEvent, LazyBox, type LazyOptions, readyEvent } from "./lazy-box.ts";
 
@@ -74,5 +74,5 @@ const MAX_COMMAND_LENGTH = 200;
 
 function commandText(words: readonly string[]): string {
   const line = visibleLine(words.join(" "));
-  return clipped(line, MAX_COMMAND_LENGTH);
+  return truncate(line, MAX_COMMAND_LENGTH);
 }

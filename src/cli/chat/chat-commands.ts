@@ -1,7 +1,7 @@
 import type { SlashCommands } from "../../app/project/skills-and-commands.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { clipped, nearest } from "../../core/wording.ts";
+import { truncate, nearest } from "../../core/wording.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";
 
@@ -232,7 +232,7 @@ function allOf({ all, untrusted }: SlashCommands, width: number): string {
 
 const WHOSE = { user: "yours", project: "the project's" };
 const MAX_SAYS = 160;
-const clip = (text: string): string => clipped(text, MAX_SAYS);
+const clip = (text: string): string => truncate(text, MAX_SAYS);
 const isOwn = (name: string): boolean =>
   LEAVING.test(name) || COMMANDS.some((each) => each.name === name.toLowerCase());
 

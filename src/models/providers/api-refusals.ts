@@ -2,7 +2,7 @@ import { anyOf } from "../../core/text/expression-table.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
 import { isBusy } from "../../core/server-wait.ts";
 import { asFields, asText, type Fields } from "../../core/raw-data.ts";
-import { clipped } from "../../core/wording.ts";
+import { truncate } from "../../core/wording.ts";
 import { WireFailure } from "../model-api.ts";
 
 /** A server's refusal. */
@@ -236,7 +236,7 @@ export function failureOf(refusal: ApiRefusal, context: RequestContext): WireFai
 
 function reasonOf({ status, late, text }: ApiRefusal, { key }: RequestContext): string {
   const clean = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
-  const short = clipped(clean, MAX_REASON);
+  const short = truncate(clean, MAX_REASON);
   const origin = late ? "the server failed" : `HTTP ${status}`;
   return short === "" ? origin : `${origin}: ${short}`;
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { DuplicateKey, JsonEnds, parseUniqueJson } from "../../core/text/json-text.ts";
 import { withoutMark } from "../../core/raw-data.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
+import { truncate, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Message, SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
 import { readRegularSync } from "../../platform/safe-files.ts";
@@ -100,7 +100,7 @@ function describeDemand(demand: Demand): string {
     : `should match ${String(demand.matches)}`;
 }
 
-const quoteText = (text: string): string => JSON.stringify(clipped(text, MAX_SHOWN_LENGTH));
+const quoteText = (text: string): string => JSON.stringify(truncate(text, MAX_SHOWN_LENGTH));
 
 /** The parts of a reply, in order. One key names the kind of a part; a bare string is text. */
 

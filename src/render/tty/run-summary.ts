@@ -4,7 +4,7 @@ import type { AgentEvent, CandidateReport, Denial, RunStatus } from "../../core/
 import { countsOf, UNSEEN } from "../../core/ports.ts";
 import { installedWords } from "../../core/run-record.ts";
 import { visibleLine, visibleWhole } from "../../core/visible.ts";
-import { formatDuration, counted } from "../../core/wording.ts";
+import { formatDuration, plural } from "../../core/wording.ts";
 import { costWords, countWords, recordedWords } from "../report-form.ts";
 import { targetOf } from "./call-lines.ts";
 import { fitToWidth, mark, widthOfStream, wrapped } from "./columns.ts";
@@ -94,7 +94,7 @@ function changedRows({ changes, tool_calls }: Finished, width: number, stream: O
     ...wrapped(all === 0 ? "no file" : countsInWords(counts), width),
     ...paths.slice(0, MAX_PATHS).map((path) => fitToWidth(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
-    ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+    ...(ignored > 0 ? [`and ${plural(ignored, "ignored file")}`] : []),
     ...(incomplete === true ? wrapped(UNSEEN, width) : []),
   ];
 }
@@ -173,11 +173,11 @@ export function commitRows(
   return [
     ...commits.slice(0, MAX_PATHS).map(({ hash, subject, files, protected: obeyed }) => {
       const holds = obeyed.length === 0 ? "" : `, ${obeyed.length} that the host obeys`;
-      const line = `${hash.slice(0, 12)} ${counted(files, "file")}${holds}: ${subject}`;
+      const line = `${hash.slice(0, 12)} ${plural(files, "file")}${holds}: ${subject}`;
       return fitToWidth(visibleLine(line.toWellFormed()), width);
     }),
     ...(more > 0 ? [`and ${more} more`] : []),
-    ...(staged.length > 0 ? [`staged: ${counted(staged.length, "path")} that the host obeys`] : []),
+    ...(staged.length > 0 ? [`staged: ${plural(staged.length, "path")} that the host obeys`] : []),
   ];
 }
 
@@ -203,7 +203,7 @@ function costRows({ turns, tool_calls, usage }: Finished, ms: number): readonly 
       ? "tokens unknown"
       : `${countWords(prompt_tokens)} tokens in${cached}, ${countWords(completion_tokens)} out`;
   return [
-    `${counted(turns, "turn")}, ${counted(tool_calls, "tool call")}, ${formatDuration(ms)}`,
+    `${plural(turns, "turn")}, ${plural(tool_calls, "tool call")}, ${formatDuration(ms)}`,
     `${tokens}, cost ${costWords(cost, null)}`,
   ];
 }
@@ -347,7 +347,7 @@ export class AttemptLines {
         ? (["yellow", "stopped"] as const)
         : (["red", "failed"] as const);
     const marked = mark(name, this.#stream);
-    const cost = `${counted(turns, "turn")}, ${formatDuration(ms)}`;
+    const cost = `${plural(turns, "turn")}, ${formatDuration(ms)}`;
     const words = `${candidate} of ${this.#options.count}  ${session}  ${cost}  ${outcomeOf(ended, green)}`;
     const line = fitToWidth(words, widthOfStream(this.#stream) - marked.length - 1);
     return `${styleText(colour, marked, { stream: this.#stream })} ${line}`;

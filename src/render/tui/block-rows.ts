@@ -1,4 +1,4 @@
-import { clipped, counted } from "../../core/wording.ts";
+import { truncate, plural } from "../../core/wording.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { callLine } from "../tty/call-lines.ts";
 import { fitToWidth, widthOfStream, wrapped } from "../tty/columns.ts";
@@ -93,7 +93,7 @@ const MAX_LINE = 8000;
 /** Unformatted text, wrapped; lines keep their indentation. */
 export function plainRows(text: string, width: number): readonly string[] {
   return text.split("\n").flatMap((line) => {
-    const cut = clipped(line, MAX_LINE);
+    const cut = truncate(line, MAX_LINE);
     const depth = /^[ \t]{0,24}/.exec(cut)?.[0].replaceAll("\t", "  ") ?? "";
     const room = Math.max(8, width - depth.length);
     const rows = wrapped(cut.trim(), room);
@@ -156,7 +156,7 @@ function quotedRows(lines: readonly string[], { most, from }: Part, stream: Outp
   const kept = from === "end" ? lines.slice(-most) : lines.slice(0, most);
   const more = lines.length - kept.length;
   const rows = kept.map((line) => styleText("dim", BAR, { stream }) + paintedRow(line, width, stream, from));
-  const rest = `${BAR}… ${counted(more, "more line")} (Ctrl-O shows all)`;
+  const rest = `${BAR}… ${plural(more, "more line")} (Ctrl-O shows all)`;
   const note = more > 0 ? [styleText("dim", fitToWidth(rest, width + BAR.length), { stream })] : [];
   return from === "end" ? [...note, ...rows] : [...rows, ...note];
 }

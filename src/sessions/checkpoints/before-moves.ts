@@ -1,6 +1,6 @@
 import { accessSync, constants, statfsSync } from "node:fs";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { counted, formatSize } from "../../core/wording.ts";
+import { plural, formatSize } from "../../core/wording.ts";
 import { type Entry, type FileEntry, hostPath, parentOf, sameContent } from "./entry.ts";
 import { statsAt } from "./seen-entries.ts";
 import { type ChangePlan, type EntryMove, foldersAbove } from "./undo-plan.ts";
@@ -59,7 +59,7 @@ export function refuseWithoutRoom(root: string, ops: readonly EntryMove[], next:
   const short =
     bytes > free.bytes
       ? `the changes need ${formatSize(bytes)}, and ${formatSize(free.bytes)} are free`
-      : `the changes need ${counted(files, "file")} more, and the file system has room for ${free.files}`;
+      : `the changes need ${plural(files, "file")} more, and the file system has room for ${free.files}`;
   throw new HarnessError(EXIT.failed, `there is no room in ${root}: ${short}; nothing was changed`, next);
 }
 

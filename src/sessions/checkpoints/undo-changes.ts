@@ -27,7 +27,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText, fieldsOf, parsedJson } from "../../core/raw-data.ts";
 import { lastName } from "../../core/file-names.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { counted } from "../../core/wording.ts";
+import { plural } from "../../core/wording.ts";
 import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import {
@@ -148,7 +148,7 @@ export function carryOut(
     const at = `at ${visibleLine((begun.at(-1) ?? "").toWellFormed()) || "its beginning"}`;
     throw new HarnessError(
       EXIT.failed,
-      `the ${what} stopped halfway, ${at}, after ${done} of ${counted(ops.length, "path")}: ${reasonOf(thrown)}`,
+      `the ${what} stopped halfway, ${at}, after ${done} of ${plural(ops.length, "path")}: ${reasonOf(thrown)}`,
       `fix the cause, then: harness ${what} ${session}   (it continues where it stopped; nothing is lost)`,
       thrown,
     );

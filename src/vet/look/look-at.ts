@@ -1,7 +1,7 @@
 import { isDependencies, isTest } from "../../core/file-names.ts";
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { counted } from "../../core/wording.ts";
+import { plural } from "../../core/wording.ts";
 import type { Finding, LookedAtTree, TreeEntry } from "../../core/behaviour.ts";
 import type { Handoff } from "../../core/run-record.ts";
 import { lookAtBuildFile } from "../build-files.ts";
@@ -170,10 +170,7 @@ class Look {
       if ((count + 1) % AT_ONCE === 0) await nextTurn();
       signal.throwIfAborted();
       if (isLate?.() === true) {
-        found.add(
-          "look.more",
-          `the time was up after ${count} of ${counted(files.length, "file")} were read`,
-        );
+        found.add("look.more", `the time was up after ${count} of ${plural(files.length, "file")} were read`);
         break;
       }
       const file = await this.#read(path);

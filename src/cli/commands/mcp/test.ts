@@ -4,7 +4,7 @@ import { untilInterrupted } from "../../../app/interruption.ts";
 import { type TestedServer, tryServer } from "../../../app/project/mcp-commands.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { EXIT } from "../../../core/errors.ts";
-import { counted } from "../../../core/wording.ts";
+import { plural } from "../../../core/wording.ts";
 import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
@@ -42,7 +42,7 @@ export class McpTest extends HarnessCommand {
 
 function serverText({ name, up, why, tools, left, notices }: TestedServer): string {
   const head = up
-    ? `${name} is available, with ${counted(tools.length, "tool")}`
+    ? `${name} is available, with ${plural(tools.length, "tool")}`
     : `${name} is not available: ${why}`;
   const next = !up && why.includes("; it printed: ") ? [`next: harness mcp logs ${name}`] : [];
   const rows = tools.map((tool) => {

@@ -12,7 +12,7 @@ import { visibleLine } from "../../core/visible.ts";
  */
 
 /** What was done to a check. */
-export interface Bent {
+export interface TamperedCheck {
   /** For people, a clause for each deed: "test_sum.py was deleted". */
   readonly deeds: readonly string[];
   /** The check is weaker, and nothing else was changed, so nothing else can have made it succeed. */
@@ -38,11 +38,11 @@ const MAX_COMPARED = 200;
 /** Most characters of all files together. Files beyond that are not read, and count as changes of something else. */
 export const MAX_CHARACTERS = 32 * 2 ** 20;
 
-export async function bentBy(
+export async function tamperingIn(
   changes: Omit<RunChanges, "ignored">,
   texts: FileVersions,
   checked: CheckFacts,
-): Promise<Bent | undefined> {
+): Promise<TamperedCheck | undefined> {
   const { added, modified, deleted } = changes;
   const all = [...modified, ...deleted, ...added];
   const isMeasured = all.some((path) => isOfTests(path) || isRecipe(path));
@@ -391,12 +391,12 @@ export function asksForTests(request: string, paths: readonly string[]): boolean
 
 const MAX_NAMED = 3;
 
-const deedsOf = ({ deeds }: Bent): string => firstLines(deeds, MAX_NAMED, visibleLine).join("; ");
+const deedsOf = ({ deeds }: TamperedCheck): string => firstLines(deeds, MAX_NAMED, visibleLine).join("; ");
 
 /** For people: appended to the answer, or the reason of a failed run. */
-export const bentWords = (command: string, bent: Bent): string =>
-  `\`${visibleLine(command)}\` succeeds, but is not the check that it was: ${deedsOf(bent)}`;
+export const tamperingReason = (command: string, tampering: TamperedCheck): string =>
+  `\`${visibleLine(command)}\` succeeds, but is not the check that it was: ${deedsOf(tampering)}`;
 
 /** For the model, told once. */
-export const bentText = (command: string, bent: Bent): string =>
-  `\`${command}\` succeeds now, but it is not the check that it was: ${deedsOf(bent)}. It is the measure, and nobody asked for another one. Put it back as it was, and mend what it tests.`;
+export const tamperingText = (command: string, tampering: TamperedCheck): string =>
+  `\`${command}\` succeeds now, but it is not the check that it was: ${deedsOf(tampering)}. It is the measure, and nobody asked for another one. Put it back as it was, and mend what it tests.`;

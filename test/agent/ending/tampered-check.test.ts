@@ -3,12 +3,12 @@ import test from "node:test";
 import {
   asksForTests,
   filesToMend,
-  type Bent,
-  bentBy,
-  bentWords,
+  type TamperedCheck,
+  tamperingIn,
+  tamperingReason,
   MAX_CHARACTERS,
   weakened,
-} from "../../../src/agent/ending/bent-check.ts";
+} from "../../../src/agent/ending/tampered-check.ts";
 import { isOfTests } from "../../../src/core/file-names.ts";
 
 type Tree = Readonly<Record<string, string>>;
@@ -55,7 +55,7 @@ async function bent(
   to: Readonly<Record<string, string | null>>,
   request = "npm test fails. Fix slugify.",
   wasRed = true,
-): Promise<Bent | undefined> {
+): Promise<TamperedCheck | undefined> {
   const now: Record<string, string> = { ...START };
   const changes = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
   for (const [name, text] of Object.entries(to)) {
@@ -71,7 +71,7 @@ async function bent(
     before: (name: string) => Promise.resolve(START[name]),
     now: (name: string) => Promise.resolve(now[name]),
   };
-  return bentBy(changes, texts, { request, wasRed, command: "npm test" });
+  return tamperingIn(changes, texts, { request, wasRed, command: "npm test" });
 }
 
 const CODE = { "stats.py": "def median(xs): return 1" };
@@ -256,7 +256,7 @@ test("tests of other languages are counted", () => {
 test("the report is one line, and hostile file names in it are made visible", () => {
   const deeds = ["a\u001b[2J was deleted", "b was emptied", "c was deleted", "d was deleted"];
   assert.equal(
-    bentWords("npm test", { deeds, only: true }),
+    tamperingReason("npm test", { deeds, only: true }),
     "`npm test` succeeds, but is not the check that it was: a␛[2J was deleted; b was emptied; c was deleted; and 1 more",
   );
 });
@@ -268,10 +268,10 @@ test("nothing is reported as lost from a test whose earlier state is unknown", a
     now: () => Promise.resolve(`import pytest\n@pytest.mark.skip\n${PY}`),
   };
   const checked = { request: "Fix median.", wasRed: true, command: "npm test" };
-  const found = await bentBy({ ...changes, modified: ["stats.py", "test_stats.py"] }, texts, checked);
+  const found = await tamperingIn({ ...changes, modified: ["stats.py", "test_stats.py"] }, texts, checked);
   assert.equal(found, undefined);
   const known = { ...texts, before: () => Promise.resolve(PY) };
-  const deeds = (await bentBy(changes, known, checked))?.deeds;
+  const deeds = (await tamperingIn(changes, known, checked))?.deeds;
   assert.deepEqual(deeds, ["test_stats.py skips tests that it did not skip before"]);
 });
 
@@ -322,7 +322,7 @@ test("the number and size of files read is bounded, and none is read twice", asy
     return Promise.resolve("def test_a(): assert f() == 1\n".padEnd(size, "#"));
   };
   const texts = { before: take("before"), now: take("now") };
-  const found = await bentBy(changes, texts, { request: "fix it", wasRed: true, command: "pytest" });
+  const found = await tamperingIn(changes, texts, { request: "fix it", wasRed: true, command: "pytest" });
   assert.ok(read.length * size <= MAX_CHARACTERS + size, `${read.length} files`);
   assert.equal(new Set(read).size, read.length);
   // Files that were not read are not reported; a deleted file needs no reading.
