@@ -53,7 +53,7 @@ export interface Walk {
   connection: readonly string[] | null;
   /** Commands whose stdin comes from the network. */
   readonly fed: ReadonlySet<number>;
-  /** Commands whose stdin is neither a pipe nor a file of the text, so it may be a descriptor: `bash <&3`, `>(bash)`. */
+  /** Commands that run a stdin which is neither a pipe nor a file, so it may be a descriptor: `bash <&3`, `>(bash)`. */
   readonly open: ReadonlySet<number>;
   /** Something was met that assumptions could resolve. */
   assumable: boolean;
@@ -120,7 +120,7 @@ function addCarriedDangers(words: Words, before: number, at: CallAt): void {
   const found = walk.effects.slice(before);
   if (found.length === 0) return;
   const [program] = programOf(words[0].value);
-  if ((at.input === "network" && runsStdin(found)) || runsDownload(program, found))
+  if (found.some(isCode) && ((at.input === "network" && runsStdin(found)) || runsDownload(program, found)))
     walk.add({ kind: "code", from: "fetched", path: null }, program, at.span);
   const elsewhere = isElsewhere(program);
   const inner = elsewhere ? inFolder(at, null) : at;
@@ -128,6 +128,8 @@ function addCarriedDangers(words: Words, before: number, at: CallAt): void {
   for (const command of commands) addDangers(walk, elsewhere, () => innerEffects(command, inner));
   for (const text of texts) addTextDangers(text, inner, elsewhere);
 }
+
+const isCode = ({ kind }: Effect): boolean => kind === "code";
 
 /** Adds the dangers of a text that a shell may run. */
 export function addTextDangers(text: Arg, at: CallAt, elsewhere = false): void {

@@ -40,6 +40,7 @@ export function carriedBy(
 ): Carried {
   const here = HERE.has(program);
   const carrier = here || ELSEWHERE.has(program) || RUNNERS.has(program) || isPackage(program, words);
+  if (!carrier && !CLIENTS.has(program) && !found.some(mayRun)) return NONE;
   const args = words.slice(1);
   const programs = [
     ...(MAKES.has(program) ? recipes(found) : codeTexts(found)),
@@ -68,6 +69,9 @@ export function carriedBy(
     texts: [...texts, ...programs].slice(0, MAX_CARRIED),
   };
 }
+
+/** Only code, and what is not understood, can start what the words name. */
+const mayRun = ({ kind }: Effect): boolean => kind === "code" || kind === "unknown";
 
 /** Texts behind options by which a program that runs code starts something. */
 const startedBy = (args: readonly Arg[], found: readonly Effect[]): readonly Arg[] =>

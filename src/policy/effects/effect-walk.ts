@@ -43,6 +43,10 @@ export class EffectWalk implements Walk {
   readonly fed = new Set<number>();
   readonly open = new Set<number>();
   connection: readonly string[] | null = null;
+  /** Whether the stdin of the current command belongs into `open`. */
+  #isOpen = false;
+  /** Whether there may be an effect for which `strayTexts` looks. */
+  #mayRunTexts = false;
   /** How many process substitutions that are written to, and bodies of functions, are around the current command. */
   #written = 0;
   /** A command left the workspace, or may have. */
@@ -71,9 +75,15 @@ export class EffectWalk implements Walk {
     this.effects.push(
       whole ? (found as Effect) : { ...found, by: found.by ?? by, span: found.span ?? span, call },
     );
+    if (found.kind === "unknown") this.#mayRunTexts ||= isTextDoubt(found.doubt);
+    else if (found.kind === "code" && found.from === "input") {
+      this.#mayRunTexts = true;
+      if (this.#isOpen && !whole) this.open.add(call);
+    }
   }
 
   doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
+    this.#mayRunTexts ||= isTextDoubt(doubt);
     const stays = inside ? ({ inside } as const) : {};
     this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.#call, ...stays });
   }
@@ -139,7 +149,7 @@ export class EffectWalk implements Walk {
   }
 
   lookAround(tree: Node, from: number, scope: Scope): void {
-    if (this.world.assumptions !== null || this.crowded) return;
+    if (!this.#mayRunTexts || this.world.assumptions !== null || this.crowded) return;
     const found = from === 0 ? this.effects : this.effects.slice(from);
     for (const text of strayTexts(tree, found, this.calls))
       addTextDangers(text, { walk: this, scope, input: "unknown", span: text.span });
@@ -258,8 +268,10 @@ export class EffectWalk implements Walk {
     const words = this.args(node.words, scope);
     const outer = this.beginCommand(calledFrom(node, words));
     if (input === "network") this.fed.add(this.#call);
-    if (input === "nothing" || this.#written > 0) this.open.add(this.#call);
+    const outerOpen = this.#isOpen;
+    this.#isOpen = input === "nothing" || this.#written > 0;
     const after = this.#command(node, words, { scope, input });
+    this.#isOpen = outerOpen;
     this.endCommand(outer);
     return after;
   }
@@ -284,6 +296,8 @@ export class EffectWalk implements Walk {
     return after;
   }
 }
+
+const isTextDoubt = (doubt: Doubt): boolean => doubt === "word.dynamic" || doubt === "command.escapes";
 
 /** A substitution among the words reads the same stdin. */
 const readsSameStdin = (words: readonly Arg[]): boolean => words.some(({ feed }) => feed !== undefined);
