@@ -143,9 +143,9 @@ const NEXT_STEP = anyOf(
   { flags: "i" },
 );
 
-/** Whether the line before says that the following text is only shown. */
-export function announcedAsShown(text: string, at: number, weak: boolean): boolean {
-  const line = lineBefore(text, at);
+/** Whether the line before, which begins at `from` at the earliest, says that the following text is only shown. */
+export function announcedAsShown(text: string, at: number, weak: boolean, from: number): boolean {
+  const line = lineBefore(text, at, from);
   const sentence = line.split(/(?<=[.!?])\s+(?=[A-Z])/).at(-1) ?? line;
   if (REFUSED.test(sentence)) return true;
   if (weak) return EXAMPLE.test(line) || ASKS_PERMISSION.test(sentence) || isReport(sentence);
@@ -200,8 +200,8 @@ export function insideCode(text: string, at: number, from: number): boolean {
   return /[[{(,=]$|["'\]]\s*:$/.test(before);
 }
 
-/** The last line before a place that is not blank. */
-function lineBefore(text: string, at: number): string {
-  const before = text.slice(Math.max(0, at - 400), at).trimEnd();
+/** The last line before a place that is not blank, or what of it comes after `from`. */
+function lineBefore(text: string, at: number, from = 0): string {
+  const before = text.slice(Math.max(from, at - 400), at).trimEnd();
   return before.slice(before.lastIndexOf("\n") + 1);
 }

@@ -143,6 +143,8 @@ class Scanner {
   /** The beginning of the line at `at`, or -1 within a line. */
   #lineStart = 0;
   #final = false;
+  /** The last calls that were judged by the line before them. */
+  #last = { end: 0, shown: false };
 
   constructor(tools: OfferedTools) {
     this.#tools = tools;
@@ -241,8 +243,7 @@ class Scanner {
     if (read === undefined) return undefined;
     if (read.kind === "more") return false;
     if (read.kind === "text") return this.#prose(read.end);
-    if (deep || this.#quotation.open || announcedAsShown(this.text, first, true))
-      return this.#prose(read.end);
+    if (deep || this.#quotation.open || this.#announced(first, read.end, true)) return this.#prose(read.end);
     return this.#calls(read, true);
   }
 
@@ -253,9 +254,22 @@ class Scanner {
     if (read.kind === "text") return read.end > at + 1 ? this.#prose(read.end) : undefined;
     const end = behindSeparator(text, read.end);
     const lone = /^[ \t\r]*(?:$|\n|[<[{])/.test(text.slice(end, end + 80));
-    if (!lone || this.#quotation.open || insideCode(text, at, 0) || announcedAsShown(text, at, true))
+    if (!lone || this.#quotation.open || insideCode(text, at, 0) || this.#announced(at, read.end, true))
       return this.#prose(read.end);
     return this.#calls({ ...read, end }, true);
+  }
+
+  /**
+   * Whether the text before says that calls are only shown. What is said before calls goes for all that follow each
+   * other; the text of a call says nothing about the next one.
+   */
+  #announced(at: number, end: number, weak: boolean): boolean {
+    const { text } = this;
+    const between = text.slice(Math.max(this.#last.end, at - 400), at);
+    const isNext = this.#last.end > 0 && /^[\s;,]*$/.test(between);
+    const shown = isNext ? this.#last.shown : announcedAsShown(text, at, weak, this.#last.end);
+    this.#last = { end, shown };
+    return shown;
   }
 
   /** Undefined if no family's token is here. */
@@ -264,7 +278,7 @@ class Scanner {
     if (opensHarmony(text, at)) return this.#segment(readHarmony(text, at, this.#final));
     if (!opensWrapped(text, at, lineStart)) return undefined;
     const read = readWrapped(text, at, this.#final);
-    const shown = read.kind === "calls" && announcedAsShown(text, at, false);
+    const shown = read.kind === "calls" && this.#announced(at, read.end, false);
     return this.#segment(shown && (this.#final || !read.cut) ? { kind: "text", end: read.end } : read);
   }
 
