@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
@@ -303,6 +303,27 @@ test("a link in place of an environment folder is not followed, and is reported"
   assert.deepEqual(await readdir(place.at("outside")), ["kept.txt"]);
   await removed(place);
 });
+
+test(
+  "programs in place of a virtual environment that is not mounted are not found first",
+  { skip },
+  async () => {
+    await using place = await household();
+    await withRecipe(place, { folders: [".venv"], setup: [{ run: "mkdir .venv/bin; touch .venv/bin/own" }] });
+    assert.equal((await build(place)).code, 0);
+    const which = ["--env", "own", "--", "sh", "-c", 'ls; echo "$PATH"'];
+    const first = await sandboxExec(place, which);
+    assert.match(first.stdout.toString(), /\/work\/\.venv\/bin:/);
+    await rm(place.at("work/.venv"), { recursive: true, force: true });
+    await place.write("work/tools/bin/ls", "#!/bin/sh\necho shadowed\n");
+    await chmod(place.at("work/tools/bin/ls"), 0o755);
+    await symlink("tools", place.at("work/.venv"));
+    const ended = await sandboxExec(place, which);
+    assert.match(ended.stderr, /\.venv is not the environment's: .*is not a folder/);
+    assert.doesNotMatch(ended.stdout.toString(), /shadowed|\.venv/);
+    await removed(place);
+  },
+);
 
 /** Where a set-up command might leave something for somebody else. */
 const REACHES = [

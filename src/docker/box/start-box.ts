@@ -1,4 +1,5 @@
 import { LogKeeper } from "../../core/run-record.ts";
+import { environmentVariables } from "../environments/environment-mounts.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { engineFailure } from "../engine.ts";
@@ -113,7 +114,7 @@ async function openPrepared(
     files: made.container.files,
     exposed: door !== undefined,
     log,
-    env: { ...request.environment?.env, ...env },
+    env: { ...environmentVariables(request.environment?.env ?? {}, made.plan.volumes), ...env },
     searched,
     settle: door?.shut ?? (() => Promise.resolve()),
     remove: () => things.disposeAsync(),

@@ -159,6 +159,19 @@ export async function emptyLayers(
 
 const MAX_LAYERS = 64;
 
+/**
+ * Variables for the commands of a box with these volumes. If the virtual environment could not be mounted, what lies in
+ * its place is the repository's, and its programs must not be found before the box's own.
+ */
+export function environmentVariables(
+  env: BoxEnvironment["env"],
+  volumes: readonly { readonly target: string }[],
+): BoxEnvironment["env"] {
+  const { VIRTUAL_ENV: venv, PATH: found, ...others } = env;
+  const isFirst = venv !== undefined && found?.startsWith(`${venv}/bin:`) === true;
+  return isFirst && !volumes.some(({ target }) => target === venv) ? others : env;
+}
+
 /** Leaves out volumes that cannot be mounted at their place in the workspace. */
 async function mountable(
   { volumes, notes }: BoxEnvironment,
