@@ -126,11 +126,93 @@ const ruby: Reader = (folder) =>
       }
     : undefined;
 
-/** A build by packages of the distribution; what the project links with is the project's own matter. */
+/** The distribution's packages of usual libraries of C and C++, by the names that cmake and pkg-config know, in lower case. */
+const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+  benchmark: ["libbenchmark-dev"],
+  bzip2: ["libbz2-dev"],
+  catch2: ["catch2"],
+  check: ["check"],
+  cmocka: ["libcmocka-dev"],
+  curl: ["libcurl4-openssl-dev"],
+  curses: ["libncurses-dev"],
+  doctest: ["doctest-dev"],
+  eigen3: ["libeigen3-dev"],
+  expat: ["libexpat1-dev"],
+  fmt: ["libfmt-dev"],
+  "glib-2.0": ["libglib2.0-dev"],
+  gmock: ["libgmock-dev"],
+  gtest: ["libgtest-dev", "libgmock-dev"],
+  jansson: ["libjansson-dev"],
+  jpeg: ["libjpeg-dev"],
+  libcrypto: ["libssl-dev"],
+  libcurl: ["libcurl4-openssl-dev"],
+  libffi: ["libffi-dev"],
+  liblzma: ["liblzma-dev"],
+  libpng: ["libpng-dev"],
+  libpq: ["libpq-dev"],
+  libssl: ["libssl-dev"],
+  libuv: ["libuv1-dev"],
+  "libxml-2.0": ["libxml2-dev"],
+  libxml2: ["libxml2-dev"],
+  liblz4: ["liblz4-dev"],
+  libzstd: ["libzstd-dev"],
+  ncurses: ["libncurses-dev"],
+  nlohmann_json: ["nlohmann-json3-dev"],
+  openssl: ["libssl-dev"],
+  pcre2: ["libpcre2-dev"],
+  "libpcre2-8": ["libpcre2-dev"],
+  png: ["libpng-dev"],
+  postgresql: ["libpq-dev"],
+  protobuf: ["libprotobuf-dev", "protobuf-compiler"],
+  readline: ["libreadline-dev"],
+  spdlog: ["libspdlog-dev"],
+  sqlite3: ["libsqlite3-dev"],
+  "yaml-0.1": ["libyaml-dev"],
+  "yaml-cpp": ["libyaml-cpp-dev"],
+  zlib: ["zlib1g-dev"],
+};
+
+/** How cmake, meson and autoconf name what they look for; the lists of pkg-config may have versions between the names. */
+const LOOKED_FOR: readonly RegExp[] = [
+  /\bfind_package[ \t]*\([ \t]*([\w.+-]{1,60})/gi,
+  /\bpkg_(?:check|search)_modules?[ \t]*\(([^()]{1,500})\)/gi,
+  /\bdependency[ \t]*\([ \t]*'([\w.+-]{1,60})'/g,
+  /\bPKG_CHECK_MODULES[ \t]*\(\[?\w{1,60}\]?,([^()]{1,500})\)/g,
+];
+
+/** Packages for the known libraries; of the text's own words, none gets into the result. */
+function librariesOf(text: string): readonly string[] {
+  const names = LOOKED_FOR.flatMap((form) =>
+    Array.from(text.matchAll(form), ([, found = ""]) => found.toLowerCase().split(/[^\w.+-]+/)).flat(),
+  );
+  const known = names.flatMap((name) => (Object.hasOwn(LIBRARIES, name) ? (LIBRARIES[name] ?? []) : []));
+  return [...new Set(known)].toSorted();
+}
+
+/** What cmake itself fetches, when it configures the build. */
+const FETCHES = /^[ \t]*(?:FetchContent_Declare|ExternalProject_Add|CPMAddPackage)[ \t]*\(/im;
+const HOSTS = /\bhttps:\/\/([a-z0-9](?:[a-z0-9.-]{0,100}[a-z0-9])?)\//gi;
+
+/** Undefined if it fetches nothing. */
+function fetchedSources(text: string): string | undefined {
+  if (!FETCHES.test(text)) return undefined;
+  const hosts = new Set(Array.from(text.matchAll(HOSTS), ([, host = ""]) => host.toLowerCase()));
+  return `cmake fetches sources when it configures, and boxes have no network: let it find a package of the distribution instead (find_package), or grant a run the hosts: --allow-domain ${[...hosts].slice(0, 8).join(",") || "HOST"}`;
+}
+
+/** A build by packages of the distribution, with the libraries that it looks for, as far as they are known. */
 const build =
   (from: string, packages: readonly string[]): Reader =>
-  (folder) =>
-    folder.has(from) ? { from, packages } : undefined;
+  (folder) => {
+    const text = folder.get(from);
+    if (text === undefined) return undefined;
+    const fetched = from === "CMakeLists.txt" ? fetchedSources(text) : undefined;
+    return {
+      from,
+      packages: [...packages, ...librariesOf(text)],
+      ...(fetched === undefined ? {} : { notTaken: [fetched] }),
+    };
+  };
 
 export const ECOSYSTEMS: Readonly<Record<string, Reader>> = {
   node: nodeNeeds,

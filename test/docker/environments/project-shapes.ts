@@ -724,6 +724,41 @@ deps = sphinx
     recipe: { packages: ["autoconf", "automake", "libtool", "pkg-config"], setup: [] },
   },
   {
+    name: "libraries that cmake looks for, as far as they are known",
+    files: {
+      "CMakeLists.txt":
+        'find_package(GTest REQUIRED)\nfind_package( ZLIB )\nfind_package(Own; "touch")\npkg_check_modules(X REQUIRED libcurl>=7 sqlite3)\n# constructor\n',
+    },
+    recipe: {
+      packages:
+        "cmake g++ pkg-config libcurl4-openssl-dev libgmock-dev libgtest-dev libsqlite3-dev zlib1g-dev".split(
+          " ",
+        ),
+      setup: [],
+    },
+  },
+  {
+    name: "libraries that meson and autoconf look for",
+    files: {
+      "a/meson.build": "dependency('zlib')\ndependency('constructor')\n",
+      "b/configure.ac": "PKG_CHECK_MODULES([XML], [libxml-2.0 >= 2.9])\n",
+    },
+    recipe: {
+      packages: "meson ninja-build g++ pkg-config zlib1g-dev autoconf automake libtool libxml2-dev".split(
+        " ",
+      ),
+    },
+  },
+  {
+    name: "sources that cmake fetches",
+    files: {
+      "CMakeLists.txt":
+        "include(FetchContent)\nFetchContent_Declare(a URL https://Git.example/a.zip)\nExternalProject_Add(b GIT_REPOSITORY https://b.example/b.git)\n",
+    },
+    recipe: { packages: ["cmake", "g++", "pkg-config"] },
+    notTaken: ["cmake fetches sources when it configures", "--allow-domain git.example,b.example"],
+  },
+  {
     name: "toolchains that are not offered, and servers of compose: reported once each",
     files: {
       "a/A.csproj": "",
