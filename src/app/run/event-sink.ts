@@ -4,7 +4,7 @@ import { withoutValues } from "../../config/mcp-settings.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody, RunChanges, RunStatus } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import { isReplyPiece, type Session } from "../../core/session.ts";
+import { isReplyPiece, type Session, type Step } from "../../core/session.ts";
 import type { Price } from "../../core/model-provider.ts";
 import { priceToday } from "../model-access.ts";
 import { POLICY_VERSION } from "../../policy/policy-version.generated.ts";
@@ -326,21 +326,30 @@ export function failedRun(
 interface FailedAt {
   readonly flags: { readonly passing?: boolean };
   readonly settings: Pick<Settings, "isolation">;
-  readonly session: Session;
+  readonly session: Pick<Session, "id" | "steps">;
   readonly workspace: string;
 }
 
 /** Where a person finds the changes that a run had made when it failed. */
 export function whereChangesAre(
-  { flags, settings, session: { id }, workspace }: FailedAt,
+  { flags, settings, session: { id, steps }, workspace }: FailedAt,
   changes: RunChanges | null,
 ): string {
   if (changes !== null && !hasChanges(changes)) return "nothing had been changed";
   if (flags.passing === true) return "its changes are removed with its folder";
   const shows = `harness diff ${id} shows them`;
   return settings.isolation === "bind"
-    ? `its changes so far are in ${workspace}: ${shows}, harness undo ${id} takes them back`
+    ? `its changes so far are in ${workspace}: ${undoneBy(id, steps.all(), shows)}`
     : `its changes so far are kept beside ${workspace}: ${shows}, harness apply ${id} applies them`;
+}
+
+/** After a full disk, for example, nothing of a change may be known but its path. */
+function undoneBy(id: string, steps: readonly Pick<Step, "kind">[], shows: string): string {
+  const isLost = steps.at(-1)?.kind === "lost";
+  if (!steps.some(({ kind }) => kind === "call"))
+    return "no checkpoint could be saved, so harness cannot undo them";
+  if (!isLost) return `${shows}, harness undo ${id} takes them back`;
+  return `harness undo ${id} takes back only those before the point from which no checkpoint could be saved`;
 }
 
 /**
