@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import {
   chmod,
   mkdir,
@@ -366,13 +366,34 @@ export async function removeTree(folder: string): Promise<void> {
   });
 }
 
-/** A command may have locked folders of an upper layer against their own owner. No command runs there any more. */
-async function openUp(folder: string | Buffer): Promise<void> {
+/**
+ * A command may have locked folders of an upper layer against their own owner, or made them so deep that no path leads
+ * to what is in them: such folders are moved to the top. No command runs there any more.
+ */
+async function openUp(top: string): Promise<void> {
   const encoding = "buffer" as const;
+  const waiting: Buffer[] = [Buffer.from(top)];
+  const enter = async (folder: Buffer): Promise<void> => {
+    await chmod(folder, 0o700).catch(() => undefined);
+    const entries = await readdir(folder, { encoding, withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      if (!entry.isDirectory()) continue;
+      const at = Buffer.concat([folder, Buffer.from("/"), entry.name]);
+      if (at.length <= MAX_PATH_BYTES) await enter(at);
+      else waiting.push(await movedUp(at, top));
+    }
+  };
+  for (const each of waiting) await enter(each);
+}
+
+/** The system accepts paths of 4095 bytes; a name in the folder has to fit as well. */
+const MAX_PATH_BYTES = 3500;
+
+async function movedUp(folder: Buffer, top: string): Promise<Buffer> {
+  const to = Buffer.from(path.join(top, randomUUID()));
   await chmod(folder, 0o700).catch(() => undefined);
-  const entries = await readdir(folder, { encoding, withFileTypes: true }).catch(() => []);
-  for (const entry of entries)
-    if (entry.isDirectory()) await openUp(Buffer.concat([Buffer.from(folder), Buffer.from("/"), entry.name]));
+  await rename(folder, to);
+  return to;
 }
 
 async function ownerOf(folder: string): Promise<Owner | undefined> {

@@ -65,9 +65,10 @@ export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest)
   const lost = whole.ops.filter((op) => isLost(op)).map(({ path }) => ({ path, reason: NOT_KEPT }));
   const plan = withoutForeign(withRefusals(whole, lost), store.workspace);
   store.packs.flush();
-  const unsure = chosen.flatMap(({ path, after, unsure: doubt }) =>
-    doubt && !sameEntry(now.get(path), after) ? [{ path, reason: "it was changed since" }] : [],
-  );
+  const unsure = chosen.flatMap(({ path, after, gone, unsure: doubt }) => {
+    if (gone) return [{ path, reason: "it cannot be read in the layer, or its path is too long" }];
+    return doubt && !sameEntry(now.get(path), after) ? [{ path, reason: "it was changed since" }] : [];
+  });
   const large = new Set(chosen.filter(({ after }) => isTooLarge(after)).map(({ path }) => path));
   const refused = [...plan.refused, ...unsure].map(({ path, reason }) =>
     large.has(path) ? { path, reason: whereLarge(wanted.layer, path) } : { path, reason },
@@ -159,6 +160,8 @@ interface LayerChange {
   readonly path: string;
   readonly base: Entry | undefined;
   readonly after: Entry | undefined;
+  /** The layer has the path, but not within reach. */
+  readonly gone: boolean;
   /** The path was changed since, and its state at the start of the session is no longer known. */
   readonly unsure: boolean;
 }
@@ -181,7 +184,7 @@ function layerChanges(
     const isLeftOut = what !== "deleted" && kind === "odd" && found === undefined;
     const after: Entry | undefined = isLeftOut ? { kind: "odd", what: "fifo", mode } : found;
     const gone = what !== "deleted" && after === undefined;
-    made.set(path, { path, after, ...(gone ? { base: undefined, unsure: true } : before(path)) });
+    made.set(path, { path, after, gone, ...(gone ? { base: undefined, unsure: true } : before(path)) });
   }
   store.packs.flush();
   return [...made.values()].filter((each) => each.unsure || !sameEntry(each.base, each.after));

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, stat, symlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import test from "node:test";
 import type { Engine } from "../../src/docker/engine.ts";
-import { makeBoxFolder, thisProcess } from "../../src/boxes/box-record.ts";
+import { makeBoxFolder, removeTree, thisProcess } from "../../src/boxes/box-record.ts";
 import { announce, newName } from "../../src/boxes/workspace/workspace-lock.ts";
 import { reap, type Reaped } from "../../src/docker/box/reap.ts";
+import { deep } from "../fixtures/deep.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { deadOwner } from "./workspace/processes.ts";
 
@@ -123,4 +125,11 @@ test("an engine that does not answer ends the sweep with 6", { skip }, async () 
     api: { listContainers: () => Promise.reject(new Error("gone")), listVolumes: () => Promise.resolve({}) },
   } as unknown as Engine;
   await assert.rejects(reap(gone, { uid: 1, stateDir: place.at("state") }), { exit: 6 });
+});
+
+test("a tree is removed however deep it is", async () => {
+  await using place = await scratch({ "tree/a": "1" });
+  deep(place.at("tree"), 1200, "f");
+  await removeTree(place.at("tree"));
+  assert.ok(!existsSync(place.at("tree")));
 });

@@ -202,6 +202,21 @@ test("nothing is deleted or replaced that undo could not bring back, or that the
   assert.deepEqual([moved.whole, left], [false, [true, false, true]]);
 });
 
+test("a change that cannot be reached in the layer is named, and never counts as applied", async () => {
+  using place = ground({ a: "a" });
+  await place.begin();
+  writeFileSync(path.join(place.seen, "a"), "b");
+  const layer = layerOf(place.root, place.seen);
+  const far = `${"d".repeat(200)}/`.repeat(25);
+  const changes = [...layer.changes, { path: `${far}f`, what: "added", kind: "file", mode: 0o644 } as const];
+  const prepared = await prepareApply(place.store, { session: "s", layer: { ...layer, changes } });
+  assert.deepEqual(prepared.refused, [
+    { path: `${far}f`, reason: "it cannot be read in the layer, or its path is too long" },
+  ]);
+  const moved = await move(place.store, { session: "s", steps: place.steps }, prepared);
+  assert.equal(moved.whole, false);
+});
+
 test("only the chosen paths are applied; an applied path no longer counts as a change, whatever happens to it", async () => {
   using place = ground({ "src/a": "1\n", "src/b": "1\n", c: "1\n" });
   await place.begin();

@@ -342,8 +342,17 @@ export async function changesOfCopy(
       changes.push({ path, what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
     if (odd !== undefined) changes.push({ path, what: "added", kind: "odd", mode: odd.mode });
   }
-  return { changes, content, incomplete: false, since: made, unseen: missing };
+  return { changes, content, incomplete: mayBeCut(above), since: made, unseen: missing };
 }
+
+/** Engines leave out what no path leads to without a word: an empty folder with a path almost too long may hold more. */
+function mayBeCut(copied: ReadonlyMap<string, Stats>): boolean {
+  const long = [...copied].filter(([name]) => name.length > NEARLY_TOO_LONG);
+  const filled = new Set(long.map(([name]) => name.slice(0, name.lastIndexOf("/"))));
+  return long.some(([name, stats]) => stats.isDirectory() && !filled.has(name));
+}
+
+const NEARLY_TOO_LONG = 3500;
 
 /** Gives the folders of an upper layer their modes back, the deepest ones first. A layer that was given up is gone. */
 export function closeAgain(upper: string, opened: readonly OpenedFolder[]): void {

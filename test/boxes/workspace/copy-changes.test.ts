@@ -99,6 +99,19 @@ test("a FIFO in a copy is a change, also under a second name and in place of a f
   );
 });
 
+test("a copy whose folders end where paths are too long may not be whole", async () => {
+  await using place = await scratch({ "work/a": "1", "layer/layer": "{}", "tree/a": "1" });
+  const incomplete = async (): Promise<boolean> =>
+    (await changesOfCopy(copyOf(place), place.at("tree"))).incomplete;
+  const names = (count: number): string => `tree/${Array(count).fill("d".repeat(200)).join("/")}`;
+  await mkdir(place.at(names(10)), { recursive: true });
+  assert.equal(await incomplete(), false);
+  await mkdir(place.at(names(18)), { recursive: true });
+  assert.equal(await incomplete(), true);
+  await place.write(`${names(18)}/f`, "1");
+  assert.equal(await incomplete(), false);
+});
+
 test("what could not be copied is not deleted when it can be read later", async () => {
   await using place = await scratch({ "work/d/in": "1", "work/e": "1", "work/gone": "1", "tree/x": "1" });
   await mkdir(place.at("tree/d"));
