@@ -265,7 +265,10 @@ export function undoText(undone: ShownUndo, stream: Output): string {
   const shown = undonePaths(undone);
   const lines = [
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${name(path)}`),
-    ...left.map((path) => `left     ${name(path)}: it holds things that are not from the run`),
+    ...left.map(
+      (path) =>
+        `left     ${name(path)}: it holds things that are not from the run, or whose paths are too long`,
+    ),
     ...refused.map(
       ({ path, reason }) =>
         `${styleText("red", "refused", { stream })}  ${name(path)}: ${appliedName(reason)}`,

@@ -5,7 +5,7 @@ import { type Entry, type FileEntry, hostPath, parentOf, sameContent } from "./e
 import { statsAt } from "./seen-entries.ts";
 import { type ChangePlan, type EntryMove, foldersAbove } from "./undo-plan.ts";
 
-/** Whether the moves of an undo or an apply can be made, asked before the first of them. */
+/** Whether the moves of an undo or an apply can be made, asked before the first of them; and what stayed after the last. */
 
 interface Free {
   readonly bytes: number;
@@ -134,3 +134,14 @@ export function withRefusals<T extends ChangePlan>(plan: T, refusals: ChangePlan
   );
   return { ...plan, ops, refused: [...plan.refused, ...refusals] };
 }
+
+/** Folders that were to be removed but hold something, such as paths that are too long to be seen. */
+export const whatStayed = (root: string, ops: readonly EntryMove[]): ReadonlySet<string> =>
+  new Set(
+    ops
+      .filter(({ path, from, to }) => to === null && isAnyFolder(from) && statsAt(root, path) !== undefined)
+      .map(({ path }) => path),
+  );
+
+const isAnyFolder = (entry: Entry | null): boolean =>
+  entry?.kind === "folder" || (entry?.kind === "unkept" && entry.folder);

@@ -44,7 +44,7 @@ import {
   type Tree,
 } from "./entry.ts";
 import type { Packs } from "./packs.ts";
-import { refuseWithoutRoom, withoutForeign } from "./before-moves.ts";
+import { refuseWithoutRoom, whatStayed, withoutForeign } from "./before-moves.ts";
 import { withSkipped } from "./seen-entries.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./checkpoint-diff.ts";
 import { type EntryMove, type ChangePlan, planOf } from "./undo-plan.ts";
@@ -95,7 +95,9 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   if (whole) steps.end(step, { before, after });
   dropJournal(store.folder);
   store.remember();
-  return { ...plan, done: true, notes };
+  const stayed = whatStayed(store.workspace, plan.ops);
+  const ops = plan.ops.filter(({ path }) => !stayed.has(path));
+  return { ...plan, ops, left: [...plan.left, ...stayed].toSorted(), done: true, notes };
 }
 
 const pathsOf = (ops: readonly EntryMove[]): readonly string[] => ops.map(({ path }) => path);
@@ -319,7 +321,7 @@ function makeAccessible(path: string, site: Site): void {
     setMode(path, (there.mode & 0o7777) | OWNER_RIGHTS, site);
 }
 
-function statsAt(path: string, { root }: Site): Stats | undefined {
+function statsAt(path: string, { root }: Pick<Site, "root">): Stats | undefined {
   if (path === "") return lstatSync(root);
   try {
     return inHeldFolder(root, path, (at) => lstatSync(at, { throwIfNoEntry: false }));

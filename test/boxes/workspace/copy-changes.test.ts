@@ -99,11 +99,12 @@ test("a FIFO in a copy is a change, also under a second name and in place of a f
   );
 });
 
+const names = (count: number): string => `tree/${Array(count).fill("d".repeat(200)).join("/")}`;
+
 test("a copy whose folders end where paths are too long may not be whole", async () => {
   await using place = await scratch({ "work/a": "1", "layer/layer": "{}", "tree/a": "1" });
   const incomplete = async (): Promise<boolean> =>
     (await changesOfCopy(copyOf(place), place.at("tree"))).incomplete;
-  const names = (count: number): string => `tree/${Array(count).fill("d".repeat(200)).join("/")}`;
   await mkdir(place.at(names(10)), { recursive: true });
   assert.equal(await incomplete(), false);
   await mkdir(place.at(names(18)), { recursive: true });

@@ -23,6 +23,8 @@ import { Packs } from "../../../src/sessions/checkpoints/packs.ts";
 import { finishUndo, writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
 import { forgetSession, keepWithin, RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
+import { removeTree } from "../../../src/boxes/box-record.ts";
+import { deep } from "../../fixtures/deep.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
@@ -523,4 +525,17 @@ test("a cancelled call does not wait for a snapshot of a large workspace, and th
   }
   await kept.undo();
   assert.equal(await kept.place.read("work/a.txt"), "b\n");
+});
+
+test("a folder that a run made too deep stays, and undo says so", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  await kept.run(() => {
+    mkdirSync(kept.place.at("work/d"));
+    deep(kept.place.at("work/d"), 600, "f");
+    mkdirSync(kept.place.at("work/other"));
+  });
+  const { ops, left } = await kept.undo();
+  assert.deepEqual([ops.map(({ path: at }) => at), left[0]], [["other"], "d"]);
+  assert.deepEqual(readdirSync(kept.root).toSorted(), ["a.txt", "d"]);
+  await removeTree(kept.place.at("work/d"));
 });
