@@ -1,6 +1,7 @@
 import type { Decision } from "../core/decision.ts";
 import { type Cause, cutOffBy, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
+import { lastName } from "../core/file-names.ts";
 import type { ToolCall } from "../core/model-provider.ts";
 import type { Answer, Question } from "../core/ports.ts";
 import { type Facts, type InvalidCall, notRun, type PreparedCall, type ToolResult } from "../core/tool.ts";
@@ -17,6 +18,7 @@ import {
   prepareCall,
   type Veto,
 } from "./call-result.ts";
+import { oneLine } from "./context/prompt-text.ts";
 import { type LoopEnd, WaitsForPerson } from "./ending/outcome.ts";
 
 /** A call and its parsed input. All calls of a reply are read before the first runs, so that readers run together. */
@@ -138,7 +140,7 @@ async function judgeAndRun(
   const began = agent.now();
   const result = answer.runs
     ? await runJudged(agent, { call, work, judged, writes: facts.writes }, answer, signal)
-    : refusal(judged, answer, veto);
+    : withFileOfSameName(refusal(judged, answer, veto), agent.next.choices, call, judged);
   const ms = agent.now() - began;
   return endCall(agent, { call, judged, result: await afterCall(agent, hooked, result, signal), ms });
 }
@@ -376,6 +378,19 @@ const hintOf = ({ rules: [rule], contained, decision, network }: Judged): string
   rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network);
 
 const causeOf = (by: CallAnswer["by"]): Cause => (by === "person" ? "user" : "policy");
+
+/** Small models write absolute paths and leave out a folder: what they mean is a file whose name occurs once. */
+function withFileOfSameName(
+  refused: ToolResult,
+  files: readonly string[],
+  { args: { path } }: ToolCall,
+  { rules: [rule] }: Judged,
+): ToolResult {
+  if (rule?.id !== "path.outside" || typeof path !== "string") return refused;
+  const [meant, ...more] = files.filter((file) => lastName(file) === lastName(path));
+  if (meant === undefined || more.length > 0) return refused;
+  return { ...refused, text: `${refused.text}\nThe workspace has ${oneLine(meant)}: give that as the path.` };
+}
 
 function refusal(judged: Judged, { by, reason, word }: CallAnswer, veto: Veto | undefined): ToolResult {
   const { rules, grants } = judged;

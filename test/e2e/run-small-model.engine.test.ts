@@ -119,6 +119,27 @@ test(
   },
 );
 
+test(
+  "for a path outside the workspace it is told which file of the workspace has that name, if just one has",
+  { skip },
+  async () => {
+    await using place = await household({ "a/conf.json": CONF, "a/x.txt": "x\n", "b/x.txt": "x\n" });
+    await using model = await startModel([
+      { calls: [["edit_file", { path: place.at("conf.json"), old: "a", new: "b" }]] },
+      { calls: [["edit_file", { path: place.at("x.txt"), old: "a", new: "b" }]] },
+      { text: "Both are done." },
+    ]);
+    await harness(place, ["run", "--json", ...model.smallFlags, "fix conf.json and x.txt"]);
+    const [, second, third] = model.asked();
+    assert.match(
+      lastOf(second),
+      /rule path\.outside\)\. It was not run\.\nThe workspace has a\/conf\.json: give that as the path\./,
+    );
+    assert.match(lastOf(third), /rule path\.outside/);
+    assert.doesNotMatch(lastOf(third), /The workspace has/);
+  },
+);
+
 const SUM = {
   "sum.py": "def add(a, b):\n    return a - b\n",
   "test_sum.py":

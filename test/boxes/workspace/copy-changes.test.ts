@@ -83,8 +83,9 @@ test("a FIFO in a copy is a change, also under a second name and in place of a f
   const seen = place.at("seen");
   execFileSync("mkfifo", [`${seen}/fifo`, `${seen}/replaced`]);
   await link(`${seen}/fifo`, `${seen}/second`);
-  const archive = spawn("tar", ["-C", place.path, "-c", "seen"], { stdio: ["ignore", "pipe", "inherit"] });
   await mkdir(place.at("layer/tree"));
+  // Read at once: what a process wrote that has ended is dropped if nobody reads it.
+  const archive = spawn("tar", ["-C", place.path, "-c", "seen"], { stdio: ["ignore", "pipe", "inherit"] });
   await noteLeftOut(place.at("layer"), await unpack(archive.stdout, place.at("layer/tree")));
   const { changes } = await changesOfCopy(copyOf(place), place.at("layer/tree"));
   assert.deepEqual(
