@@ -108,7 +108,9 @@ const php: Reader = (folder) =>
             "composer",
             [folder.get("composer.json"), folder.get("composer.lock")],
             COMPOSER_HOSTS,
-            PACKAGIST_OFF.test(folder.get("composer.json") ?? "") ? "HOST" : "repo packagist org".replaceAll(" ", "."),
+            PACKAGIST_OFF.test(folder.get("composer.json") ?? "")
+              ? "HOST"
+              : "repo packagist org".replaceAll(" ", "."),
           ),
         ],
       }
