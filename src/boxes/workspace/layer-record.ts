@@ -180,7 +180,9 @@ const leftOutForm: z.ZodType<readonly LeftOut[]> = z.array(z.object({ path: z.st
 const leftOutIn = (folder: string): string => path.join(folder, "left-out");
 
 export const noteLeftOut = (folder: string, entries: readonly LeftOut[]): Promise<void> =>
-  writeFile(leftOutIn(folder), JSON.stringify(entries), { mode: 0o600 });
+  entries.length === 0
+    ? rm(leftOutIn(folder), { force: true })
+    : writeFile(leftOutIn(folder), JSON.stringify(entries), { mode: 0o600 });
 
 export async function leftOutOf(folder: string): Promise<readonly LeftOut[]> {
   const text = await readFile(leftOutIn(folder), "utf8").catch(() => "[]");
